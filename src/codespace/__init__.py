@@ -1,0 +1,1 @@
+"""CodeSpace: the execution layer for coding agents."""

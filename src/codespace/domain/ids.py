@@ -1,0 +1,21 @@
+"""One type for each identifier of the contract (section 1). Minting is the shell's.
+
+Knowing an identifier grants nothing: every call is judged by its workspace's policy.
+"""
+
+from typing import NewType
+
+WorkspaceId = NewType("WorkspaceId", str)
+"""The operator's own name for a registered directory. Not a credential."""
+
+OperationId = NewType("OperationId", str)
+"""A recorded patch request, `op-…`. Not a transport request id. Survives a restart."""
+
+OperationKey = NewType("OperationKey", str)
+"""The client's idempotency key of a patch, scoped to its workspace. Survives a restart."""
+
+ProcessId = NewType("ProcessId", str)
+"""A managed process, `proc-…`. Not a pid. Never survives a restart of the runner."""
+
+OPERATION_PREFIX = "op-"
+PROCESS_PREFIX = "proc-"
