@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import cast
 
 
 class ErrorCode(StrEnum):
@@ -76,3 +77,14 @@ class CodeSpaceError(Exception):
         return CodeSpaceError(
             self.code, self.message, details=self.details, operation_id=operation_id
         )
+
+
+def from_body(body: Mapping[str, object]) -> CodeSpaceError:
+    """Return the error that `body` was made from."""
+    details, operation_id = body.get("details"), body.get("operation_id")
+    return CodeSpaceError(
+        ErrorCode(str(body["code"])),
+        str(body["message"]),
+        details=cast("Mapping[str, object] | None", details),
+        operation_id=None if operation_id is None else str(operation_id),
+    )

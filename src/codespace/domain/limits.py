@@ -28,6 +28,8 @@ class Limits:
     patch_total_max_bytes: int = 256 * MIB
     operation_key_max_chars: int = 200
     result_text_max_bytes: int = 256 * KIB
+    result_max_bytes: int = 900 * KIB
+    http_body_max_bytes: int = 32 * MIB
     argv_max_count: int = 4_096
     argument_max_bytes: int = 128 * KIB - 1
     argv_max_bytes: int = 512 * KIB

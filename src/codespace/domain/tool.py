@@ -20,10 +20,11 @@ Json = Mapping[str, object]
 class Effect(StrEnum):
     """What a call can change. Policy, hints and replay rules follow from it."""
 
+    INSPECT = "inspect"
+    """Looks at the gateway's own records; touches no file and no process of a workspace."""
     READ = "read"
     WRITE = "write"
     EXECUTE = "execute"
-    COORDINATE = "coordinate"
 
 
 class Params(BaseModel):

@@ -1,0 +1,5 @@
+"""`python -m codespace`: the command line."""
+
+from codespace.cli.app import main
+
+main()

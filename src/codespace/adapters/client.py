@@ -1,0 +1,92 @@
+"""A small MCP client: to try a gateway as any client would, from the command line and the tests."""
+
+import sys
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Literal, TextIO, cast
+
+import httpx2
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+
+from codespace.domain.tool import Json
+
+Era = Literal["2025-11-25", "2026-07-28"]
+_MODES: Mapping[str, Literal["legacy", "2026-07-28"]] = {
+    "2025-11-25": "legacy",
+    "2026-07-28": "2026-07-28",
+}
+CALL_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A tool's answer: the structured content, and whether it is an error."""
+
+    body: Json
+    is_error: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """An open connection to one gateway."""
+
+    client: Client
+
+    async def input_schemas(self) -> Mapping[str, Json]:
+        """Return the input schema of each tool that the gateway lists."""
+        listed = await self.client.list_tools()
+        return {tool.name: cast("Json", tool.input_schema) for tool in listed.tools}
+
+    async def call(self, tool: str, arguments: Json | None = None) -> Answer:
+        """Call a tool.
+
+        Raises:
+            RuntimeError: the answer has no structured content, which no tool of ours ever does.
+        """
+        answer = await self.client.call_tool(tool, dict(arguments or {}))
+        body = cast("object", answer.structured_content)
+        if not isinstance(body, dict):
+            raise RuntimeError(f"{tool} answered without structured content")  # noqa: TRY004 -- the server is at fault, not a type of ours
+        return Answer(cast("Json", body), bool(answer.is_error))
+
+
+@asynccontextmanager
+async def connect_stdio(
+    command: Sequence[str],
+    *,
+    era: Era = "2025-11-25",
+    environment: Mapping[str, str] | None = None,
+    errors: TextIO | None = None,
+) -> AsyncGenerator[Connection]:
+    """Start a gateway as a child and talk to it over its stdin and stdout."""
+    parameters = StdioServerParameters(
+        command=command[0],
+        args=list(command[1:]),
+        env=dict(environment) if environment is not None else None,
+    )
+    transport = stdio_client(parameters, errlog=errors or sys.stderr)
+    async with Client(
+        transport, mode=_MODES[era], read_timeout_seconds=CALL_SECONDS, cache=None
+    ) as client:
+        yield Connection(client)
+
+
+@asynccontextmanager
+async def connect_http(
+    url: str, *, era: Era = "2025-11-25", token: str | None = None
+) -> AsyncGenerator[Connection]:
+    """Talk to a running gateway over Streamable HTTP."""
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=CALL_SECONDS, trust_env=False) as http,
+        Client(
+            streamable_http_client(url, http_client=http),
+            mode=_MODES[era],
+            read_timeout_seconds=CALL_SECONDS,
+            cache=None,
+        ) as client,
+    ):
+        yield Connection(client)

@@ -1,0 +1,92 @@
+"""The HTTP server: `/mcp` behind the guard, and an orderly end."""
+
+import contextlib
+import socket
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import anyio
+import uvicorn
+from mcp.server import Server
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from starlette.applications import Starlette
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from codespace.adapters.http_guard import Access, Guard
+from codespace.domain.limits import Limits
+
+STREAM_END_SECONDS = 3
+
+
+class _Uvicorn(uvicorn.Server):
+    """uvicorn without its own signal handling, which would end the process with a signal."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Leave the signals to the command line."""
+        yield
+
+
+@dataclass(frozen=True, slots=True)
+class HttpServer:
+    """A running server and where it listens."""
+
+    host: str
+    port: int
+    stop: Callable[[], None]
+
+
+def build_app(manager: StreamableHTTPSessionManager, access: Access) -> ASGIApp:
+    """Return the ASGI application. Every route is inside the guard."""
+    app = Starlette(routes=[Route("/mcp", StreamableHTTPASGIApp(manager))])
+    return Guard(app, access)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket, so that a taken port is an error before anything starts.
+
+    Raises:
+        OSError: the address cannot be had.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host.strip("[]"), port))
+        listener.listen(128)
+    except OSError:
+        listener.close()
+        raise
+    listener.setblocking(False)  # noqa: FBT003 -- the standard library's own signature
+    return listener
+
+
+@asynccontextmanager
+async def serve_http(
+    server: Server, listener: socket.socket, access: Access, limits: Limits
+) -> AsyncGenerator[None]:
+    """Serve on `listener` for as long as the block runs."""
+    manager = StreamableHTTPSessionManager(server, max_request_body_size=limits.http_body_max_bytes)
+    config = uvicorn.Config(
+        build_app(manager, access),
+        http="h11",  # httptools keeps blanks behind header values, which the protocol refuses
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=STREAM_END_SECONDS,
+    )
+    http = _Uvicorn(config)
+    async with anyio.create_task_group() as tasks:
+        async with manager.run():
+            tasks.start_soon(_serve, http, listener)
+            yield
+            await anyio.sleep(0.05)  # the last answers leave before their sessions end
+        http.should_exit = True
+
+
+async def _serve(http: uvicorn.Server, listener: socket.socket) -> None:
+    await http.serve(sockets=[listener])

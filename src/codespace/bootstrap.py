@@ -1,0 +1,169 @@
+"""The composition root: settings become a gateway, and the gateway comes to an orderly end."""
+
+import logging
+import secrets
+import time
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.metadata import version
+
+import anyio
+import anyio.to_thread
+
+from codespace.domain.errors import CodeSpaceError, from_body
+from codespace.domain.ids import ProcessId, WorkspaceId
+from codespace.domain.limits import Limits
+from codespace.domain.tool import Json
+from codespace.domain.workspace import Workspace
+from codespace.gateway.dispatch import Dispatcher
+from codespace.gateway.leases import Leases
+from codespace.gateway.patches import Patches
+from codespace.gateway.processes import Processes
+from codespace.gateway.recovery import recover
+from codespace.gateway.shell import Shell
+from codespace.gateway.toolbox import Toolbox
+from codespace.gateway.tools.files import FileTools
+from codespace.gateway.tools.patch import PatchTools
+from codespace.gateway.tools.process import ProcessTools
+from codespace.gateway.tools.shell import ShellTools
+from codespace.gateway.tools.workspace import WorkspaceTools
+from codespace.runner.api import Runner
+from codespace.runner.local import LocalRunner
+from codespace.settings import Loaded, Settings, SettingsError
+from codespace.store.engine import Store
+from codespace.store.operations import Operations
+from codespace.workspace.directory import register
+
+log = logging.getLogger(__name__)
+
+VERSION = version("codespace")
+FILE_THREADS = 8
+
+MEMORY_WARNING = "no operations_db is set: the ledger is in memory, and nothing survives a restart"
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """A running gateway: every call goes through `dispatcher`, from whichever side it comes."""
+
+    dispatcher: Dispatcher
+    workspaces: Mapping[WorkspaceId, Workspace]
+    runner: Runner
+    limits: Limits
+
+    @property
+    def toolbox(self) -> Toolbox:
+        """The tools, in the order in which clients see them."""
+        return self.dispatcher.toolbox
+
+    async def call(self, name: str, arguments: Json) -> Json:
+        """Call a tool and return its result.
+
+        Raises:
+            CodeSpaceError: the call was refused or failed.
+            UnknownToolError: no tool has that name.
+        """
+        outcome = await self.dispatcher.call(name, arguments)
+        if outcome.is_error:
+            raise from_body(outcome.body)
+        return outcome.body
+
+
+@asynccontextmanager
+async def open_gateway(
+    loaded: Loaded, *, transports: tuple[str, ...] = (), durable: bool = True
+) -> AsyncGenerator[Gateway]:
+    """Run a gateway for as long as the block runs; settle first what a crash left unfinished.
+
+    Args:
+        loaded: the settings.
+        transports: what `workspace_info` says of how clients reach it.
+        durable: whether an applied patch survives a power cut; for benchmarks.
+
+    Raises:
+        SettingsError: a root is not a directory.
+        StoreError: the ledger's file cannot be used.
+    """
+    limits = _limits(loaded.settings)
+    workspaces = _register(loaded.settings)
+    if loaded.settings.operations_db is None:
+        log.warning(MEMORY_WARNING)
+    async with AsyncExitStack() as ending:
+        store = Store(loaded.settings.operations_db, durable=durable)
+        ending.callback(store.close)
+        operations = Operations(store)
+        await anyio.to_thread.run_sync(
+            partial(recover, operations, workspaces, now_ms=_now_ms, durable=durable)
+        )
+        runner = await LocalRunner.open(limits=limits)
+        leases = Leases(partial(_is_live, runner))
+        patches = Patches(operations, leases, limits, now_ms=_now_ms, mint=_mint, durable=durable)
+        async with anyio.create_task_group() as tasks:
+            files = anyio.CapacityLimiter(FILE_THREADS)
+            processes = Processes(runner, leases, limits, loaded.environment, _mint)
+            toolbox = Toolbox(
+                [
+                    *WorkspaceTools(
+                        VERSION,
+                        transports,
+                        workspaces,
+                        runner.facts,
+                        limits,
+                        lambda: toolbox.names,
+                    ).tools(),
+                    *FileTools(limits, files).tools(),
+                    *PatchTools(patches).tools(),
+                    *ProcessTools(processes, limits).tools(),
+                    *ShellTools(Shell(processes, limits, files, tasks)).tools(),
+                ]
+            )
+            try:
+                yield Gateway(Dispatcher(toolbox, workspaces), workspaces, runner, limits)
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await runner.close()
+                    await patches.drain()
+                tasks.cancel_scope.cancel()
+
+
+def _limits(settings: Settings) -> Limits:
+    return replace(
+        Limits(),
+        max_processes=settings.max_processes,
+        process_timeout_ms=int(settings.process_timeout_secs * 1000),
+    )
+
+
+def _register(settings: Settings) -> dict[WorkspaceId, Workspace]:
+    workspaces: dict[WorkspaceId, Workspace] = {}
+    for name, workspace in settings.workspaces.items():
+        try:
+            root = register(workspace.root)
+        except ValueError as error:
+            raise SettingsError(f"workspaces.{name}.root: {error}") from None
+        workspaces[WorkspaceId(name)] = Workspace(
+            workspace_id=WorkspaceId(name),
+            root=root,
+            profile=workspace.profile,
+            network=workspace.network,
+            approvals=workspace.approvals,
+            environment=workspace.environment,
+        )
+    return workspaces
+
+
+async def _is_live(runner: Runner, process_id: ProcessId) -> bool:
+    try:
+        return (await runner.status(process_id)).running
+    except CodeSpaceError:
+        return False  # a handle that is not known any more has no process
+
+
+def _mint(prefix: str) -> str:
+    return prefix + secrets.token_urlsafe(16)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,62 @@
+"""The command line: its commands, and how a bad word is answered.
+
+Commands are named by import path, so that `serve` does not pay for what only `demo` needs.
+"""
+
+import sys
+
+from cyclopts import App, CycloptsError
+from rich.console import Console
+
+from codespace.bootstrap import VERSION
+from codespace.settings import SettingsError
+from codespace.store.errors import StoreError
+
+BAD_USE = 2
+
+app = App(
+    name="codespace",
+    version=VERSION,
+    help="The execution layer for coding agents: files, patches and processes over MCP.",
+    help_format="plaintext",
+)
+app.command("codespace.cli.serve:serve", name="serve", help="Serve MCP over stdio or HTTP.")
+app.command("codespace.cli.call:call", name="call", help="Call one tool and print its answer.")
+app.command("codespace.cli.call:tools", name="tools", help="List the tools.")
+app.command("codespace.cli.doctor:doctor", name="doctor", help="Say what works on this machine.")
+app.command("codespace.cli.demo:demo", name="demo", help="Walk through what it does, for real.")
+
+
+def main() -> None:
+    """Run the command line of this process and exit."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(tokens: list[str]) -> int:
+    """Run one command line; return its exit code. Bad use and bad configuration are 2."""
+    try:
+        code = app(
+            tokens,
+            exit_on_error=False,
+            print_error=False,
+            error_console=Console(stderr=True),
+            result_action="return_value",
+        )
+    except CycloptsError as error:
+        return _bad_use(_without_value(error))
+    except (SettingsError, StoreError) as error:
+        return _bad_use(str(error))
+    except OSError as error:
+        return _bad_use(f"{error.strerror or error}")
+    except KeyboardInterrupt:
+        return 130
+    return code if isinstance(code, int) else 0
+
+
+def _bad_use(message: str) -> int:
+    print(f"codespace: {message}", file=sys.stderr)
+    return BAD_USE
+
+
+def _without_value(error: CycloptsError) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,161 @@
+"""`codespace call` and `codespace tools`: one generic command for every tool."""
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, cast
+
+import anyio
+from cyclopts import Parameter
+
+from codespace.adapters.client import connect_http
+from codespace.bootstrap import Gateway, open_gateway
+from codespace.cli.flags import Directory, Flags, load_settings
+from codespace.domain.errors import CodeSpaceError
+from codespace.domain.tool import Json, Tool
+from codespace.gateway.toolbox import Toolbox
+from codespace.settings import SettingsError, read_token_file
+
+
+def call(
+    tool: str,
+    *arguments: Annotated[str, Parameter(allow_leading_hyphen=False)],
+    json_text: Annotated[
+        str | None, Parameter(name="--json", help="All arguments as one JSON object; - is stdin.")
+    ] = None,
+    path: Directory = None,
+    url: Annotated[
+        str | None, Parameter(help="A running gateway, instead of one for this call alone.")
+    ] = None,
+    token_file: Annotated[str | None, Parameter(help="File with that gateway's token.")] = None,
+    flags: Flags | None = None,
+) -> int:
+    """Call one tool and print its answer as JSON.
+
+    Arguments are `key=value`; a value for something other than text is JSON, and `key=@FILE`
+    takes the text of a file (`@-`: of stdin). Without --url a gateway lives for this call alone,
+    and ends the processes that it started. Exit code 1 when the answer is an error.
+    """
+    if url is not None:
+        token = None if token_file is None else read_token_file(token_file)
+        return anyio.run(_call_remote, url, token, tool, arguments, json_text)
+    loaded = load_settings(path, flags)
+
+    async def local() -> int:
+        async with open_gateway(loaded, transports=()) as gateway:
+            return await _call_local(gateway, tool, arguments, json_text)
+
+    return anyio.run(local)
+
+
+def tools(
+    *,
+    path: Directory = None,
+    json_output: Annotated[bool, Parameter(name="--json", negative=())] = False,
+    flags: Flags | None = None,
+) -> int:
+    """List the tools: names and what they do, or all of it as JSON."""
+    loaded = load_settings(path, flags)
+
+    async def listing() -> list[Tool]:
+        async with open_gateway(loaded, transports=()) as gateway:
+            return list(gateway.toolbox)
+
+    for tool in (listed := anyio.run(listing)):
+        if not json_output:
+            print(f"{tool.name:18} {tool.effect.value:8} {tool.description.splitlines()[0]}")
+    if json_output:
+        print(json.dumps([_described(tool) for tool in listed], indent=2, ensure_ascii=False))
+    return 0
+
+
+def _described(tool: Tool) -> Mapping[str, object]:
+    return {
+        "name": tool.name,
+        "effect": tool.effect.value,
+        "description": tool.description,
+        "input_schema": tool.input_schema,
+        "output_schema": tool.output_schema,
+    }
+
+
+async def _call_local(
+    gateway: Gateway, tool: str, arguments: tuple[str, ...], json_text: str | None
+) -> int:
+    found = gateway.toolbox.get(tool)
+    if found is None:
+        raise SettingsError(f"no tool is named {tool!r}; there are {_names(gateway.toolbox)}")
+    given = _arguments(found.input_schema, arguments, json_text)
+    if len(gateway.workspaces) == 1 and "workspace_id" in _required(found.input_schema):
+        given.setdefault("workspace_id", next(iter(gateway.workspaces)))
+    try:
+        return _print(await gateway.call(tool, given), is_error=False)
+    except CodeSpaceError as error:
+        return _print(error.body(), is_error=True)
+
+
+async def _call_remote(
+    url: str, token: str | None, tool: str, arguments: tuple[str, ...], json_text: str | None
+) -> int:
+    async with connect_http(url, token=token) as connection:
+        schemas = await connection.input_schemas()
+        if tool not in schemas:
+            raise SettingsError(f"no tool is named {tool!r}; there are {', '.join(schemas)}")
+        answer = await connection.call(tool, _arguments(schemas[tool], arguments, json_text))
+        return _print(answer.body, is_error=answer.is_error)
+
+
+def _names(toolbox: Toolbox) -> str:
+    return ", ".join(toolbox.names)
+
+
+def _print(body: Json, *, is_error: bool) -> int:
+    print(json.dumps(dict(body), indent=2, ensure_ascii=False))
+    return 1 if is_error else 0
+
+
+def _arguments(
+    schema: Json, arguments: tuple[str, ...], json_text: str | None
+) -> dict[str, object]:
+    given: dict[str, object] = {}
+    if json_text is not None:
+        parsed = _parse("--json", sys.stdin.read() if json_text == "-" else json_text)
+        if not isinstance(parsed, dict):
+            raise SettingsError("--json takes an object")
+        given.update(cast("dict[str, object]", parsed))
+    for argument in arguments:
+        key, equals, text = argument.partition("=")
+        if not equals:
+            raise SettingsError(f"{argument!r} is not key=value")
+        given[key] = _value(schema, key, text)
+    return given
+
+
+def _value(schema: Json, key: str, text: str) -> object:
+    if text == "@-":
+        text = sys.stdin.read()
+    elif text.startswith("@"):
+        try:
+            text = Path(text[1:]).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            raise SettingsError(f"{key}: the file {text[1:]!r} cannot be read as text") from None
+    return text if _takes_text(schema, key) else _parse(key, text)
+
+
+def _takes_text(schema: Json, key: str) -> bool:
+    properties = cast("Mapping[str, Mapping[str, object]]", schema.get("properties", {}))
+    field = properties.get(key, {"type": "string"})
+    choices = cast("list[Mapping[str, object]]", field.get("anyOf", [field]))
+    return any(choice.get("type") == "string" for choice in choices)
+
+
+def _required(schema: Json) -> list[str]:
+    return cast("list[str]", schema.get("required", []))
+
+
+def _parse(key: str, text: str) -> object:
+    try:
+        return cast("object", json.loads(text))
+    except ValueError:
+        raise SettingsError(f"{key}: takes JSON, and this is not") from None

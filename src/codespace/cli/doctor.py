@@ -1,0 +1,125 @@
+"""`codespace doctor`: what works on this machine, what does not, and how to mend it."""
+
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from codespace.bootstrap import VERSION
+from codespace.cli.flags import Directory, Flags, load_settings
+from codespace.runner.sandbox import probe
+from codespace.settings import Loaded, SettingsError
+from codespace.store.engine import Store
+from codespace.store.errors import StoreError
+from codespace.workspace.ripgrep import ripgrep_path
+
+Verdict = Literal["ok", "note", "FAIL"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at, and what to do about it."""
+
+    verdict: Verdict
+    subject: str
+    text: str
+    mend: str | None = None
+
+
+def doctor(path: Directory = None, *, flags: Flags | None = None) -> int:
+    """Look at this machine and at the configuration, and say what works.
+
+    Exit code 1 when something that CodeSpace needs is missing.
+    """
+    findings = list(_findings(path, flags))
+    for finding in findings:
+        print(f"{finding.verdict:5} {finding.subject:14} {finding.text}")
+        if finding.mend:
+            print(f"{'':20} → {finding.mend}")
+    failed = sum(finding.verdict == "FAIL" for finding in findings)
+    print(f"\n{failed} of {len(findings)} checks failed." if failed else "\nReady.")
+    return 1 if failed else 0
+
+
+def _findings(path: str | None, flags: Flags | None) -> Iterator[Finding]:
+    yield Finding("ok", "codespace", f"version {VERSION}, Python {platform.python_version()}")
+    yield _system()
+    yield _ripgrep()
+    yield _containment()
+    yield _sandbox()
+    if os.geteuid() == 0:
+        yield Finding(
+            "note",
+            "user",
+            "runs as root: commands can do whatever root can",
+            "run the gateway as an ordinary user that owns the workspaces",
+        )
+    try:
+        loaded = load_settings(path, flags)
+    except SettingsError as error:
+        yield Finding("FAIL", "configuration", str(error), "mend the setting that it names")
+        return
+    yield from _configuration(loaded)
+
+
+def _system() -> Finding:
+    if sys.platform == "linux":
+        return Finding("ok", "system", f"Linux {platform.release()}")
+    return Finding(
+        "FAIL",
+        "system",
+        f"{platform.system()} cannot own a command's whole subtree",
+        "run the gateway on Linux",
+    )
+
+
+def _ripgrep() -> Finding:
+    found = ripgrep_path()
+    if found:
+        return Finding("ok", "ripgrep", found)
+    return Finding("FAIL", "ripgrep", "not found: find and grep do not work", "pip install ripgrep")
+
+
+def _containment() -> Finding:
+    found = probe()
+    if found.works:
+        return Finding(
+            "ok", "containment", f"PID namespace, by bubblewrap {found.version} ({found.path})"
+        )
+    return Finding(
+        "note",
+        "containment",
+        f"keeper process; bubblewrap cannot be used: {found.reason}",
+        found.mend or "pip install 'codespace[sandbox]', or install your system's bubblewrap",
+    )
+
+
+def _sandbox() -> Finding:
+    return Finding(
+        "note",
+        "sandbox",
+        "none: a command can do whatever the gateway's user can",
+        "register only workspaces whose commands you would run yourself",
+    )
+
+
+def _configuration(loaded: Loaded) -> Iterator[Finding]:
+    settings = loaded.settings
+    for name, workspace in settings.workspaces.items():
+        yield Finding("ok", "workspace", f"{name}: {workspace.root} ({workspace.profile.value})")
+    if settings.operations_db is None:
+        yield Finding(
+            "note",
+            "ledger",
+            "in memory: nothing survives a restart",
+            "set operations_db to a file",
+        )
+        return
+    try:
+        Store(settings.operations_db).close()
+    except StoreError as error:
+        yield Finding("FAIL", "ledger", str(error), "mend the file, or name another")
+    else:
+        yield Finding("ok", "ledger", settings.operations_db)

@@ -1,0 +1,104 @@
+"""`codespace serve`: one gateway over stdio or HTTP, and its orderly end."""
+
+import signal
+import sys
+from collections.abc import Callable
+from typing import Annotated
+
+import anyio
+import uvloop
+from cyclopts import Parameter
+
+from codespace.adapters import mcp_server
+from codespace.adapters.http_app import listen, serve_http
+from codespace.adapters.http_guard import access_for
+from codespace.adapters.in_flight import InFlight
+from codespace.adapters.stdio import converse, stdio_streams
+from codespace.bootstrap import VERSION, Gateway, open_gateway
+from codespace.cli.flags import Directory, Flags, load_settings
+from codespace.settings import Loaded, is_loopback
+
+DRAIN_SECONDS = 3.0
+
+
+def serve(
+    path: Directory = None,
+    *,
+    http: Annotated[bool, Parameter(help="Serve HTTP instead of stdio.", negative=())] = False,
+    flags: Flags | None = None,
+) -> int:
+    """Serve MCP until the client leaves (stdio) or a signal comes.
+
+    PATH becomes the workspace `default`, with patches and commands permitted; without PATH and
+    without a configuration it is the current directory.
+    """
+    loaded = load_settings(path, flags)
+    uvloop.run(_http(loaded) if http else _stdio(loaded))
+    return 0
+
+
+async def _stdio(loaded: Loaded) -> None:
+    async with open_gateway(loaded, transports=("stdio",)) as gateway:
+        in_flight = InFlight()
+        server = mcp_server.build(
+            gateway.dispatcher, version=VERSION, limits=gateway.limits, in_flight=in_flight
+        )
+        async with stdio_streams() as streams, anyio.create_task_group() as tasks:
+
+            async def until_the_client_leaves() -> None:
+                await converse(server, streams)
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(until_the_client_leaves)
+            tasks.start_soon(_until_signal, tasks.cancel_scope.cancel)
+            try:
+                await anyio.sleep_forever()
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await _wind_down(gateway, in_flight)
+
+
+async def _http(loaded: Loaded) -> None:
+    settings = loaded.settings
+    listener = listen(settings.http_host, settings.http_port)
+    host, port = listener.getsockname()[:2]
+    access = access_for(settings.http_host, settings.http_allowed_hosts, settings.http_token)
+    async with open_gateway(loaded, transports=("http",)) as gateway:
+        in_flight = InFlight()
+        server = mcp_server.build(
+            gateway.dispatcher, version=VERSION, limits=gateway.limits, in_flight=in_flight
+        )
+        stop = anyio.Event()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_until_signal, stop.set)
+            async with serve_http(server, listener, access, gateway.limits):
+                _announce(host, port, guarded=settings.http_token is not None)
+                await stop.wait()
+                await _wind_down(gateway, in_flight)
+            tasks.cancel_scope.cancel()
+
+
+async def _wind_down(gateway: Gateway, in_flight: InFlight) -> None:
+    # Ending the processes first lets calls that wait for one answer truthfully.
+    in_flight.close()
+    await gateway.runner.close()
+    await in_flight.drained(DRAIN_SECONDS)
+
+
+async def _until_signal(stop: Callable[[], object]) -> None:
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for _ in signals:
+            stop()
+            return
+
+
+def _announce(host: str, port: int, *, guarded: bool) -> None:
+    shown = f"[{host}]" if ":" in host else host
+    print(f"codespace: serving MCP on http://{shown}:{port}/mcp", file=sys.stderr, flush=True)
+    if not guarded:
+        who = "everybody on this machine" if is_loopback(host) else "everybody who can reach it"
+        print(
+            f"codespace: no token is set: {who} can use it; see --http-token-file",
+            file=sys.stderr,
+            flush=True,
+        )

@@ -1,0 +1,268 @@
+"""File, environment and flags made into one frozen `Settings`. Refuses what it does not know.
+
+The only reader of the environment. Flags win over the environment, the environment over the file.
+"""
+
+import ipaddress
+import json
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from codespace.domain.errors import CodeSpaceError
+from codespace.domain.ids import WorkspaceId
+from codespace.domain.workspace import Approvals, Environment, Network, Profile
+from codespace.policy.environment import DEFAULT_PATH, CommandEnvironment, select
+
+PREFIX = "CODESPACE_"
+DEFAULT_WORKSPACE = "default"
+
+
+class SettingsError(Exception):
+    """The configuration cannot be used. The message names the key and says what it takes."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True
+    )
+
+
+class WorkspaceSettings(_Strict):
+    """One directory that clients may select."""
+
+    root: str
+    """The directory, absolute. It may be a symlink; what is below it may not."""
+    profile: Annotated[Profile, Field(strict=False)] = Profile.READ_ONLY
+    """`read-only`, or `workspace-write` to permit patches and commands."""
+    network: Annotated[Network, Field(strict=False)] = Network.RESTRICTED
+    """`restricted` or `enabled`. `workspace_info` says whether anything enforces it."""
+    approvals: Annotated[Approvals, Field(strict=False)] = Approvals.OFF
+    """`off`. This version refuses `confirm`, since it has no confirmations."""
+    environment: Annotated[Environment, Field(strict=False)] = Environment.HOST
+    """`host`, or `linux-container`, for which every file and process tool is refused so far."""
+
+    @field_validator("root")
+    @classmethod
+    def _is_a_directory(cls, root: str) -> str:
+        if not Path(root).is_absolute():
+            raise ValueError("takes an absolute path")
+        if not Path(root).is_dir():
+            raise ValueError("takes a directory that exists")
+        return root
+
+    @field_validator("approvals")
+    @classmethod
+    def _has_no_confirmations(cls, approvals: Approvals) -> Approvals:
+        if approvals is not Approvals.OFF:
+            raise ValueError("takes 'off': this version has no confirmations")
+        return approvals
+
+
+class Settings(_Strict):
+    """Everything that the operator decides."""
+
+    workspaces: dict[str, WorkspaceSettings] = Field(default_factory=dict, min_length=1)
+    """The directories that clients may select, by the operator's own names."""
+    operations_db: str | None = None
+    """A file for the ledger. Unset: in memory, and nothing survives a restart."""
+    http_host: str = "127.0.0.1"
+    """The address that HTTP listens on."""
+    http_port: Annotated[int, Field(ge=0, le=65535)] = 8787
+    """The port that HTTP listens on; 0 takes a free one."""
+    http_token: str | None = Field(default=None, min_length=16, repr=False)
+    """The bearer token that every HTTP route asks for."""
+    http_allowed_hosts: tuple[str, ...] = ()
+    """More names by which clients reach the server: `name` or `name:port`."""
+    http_allow_insecure_bind: bool = False
+    """Insist on a non-loopback address without a token."""
+    process_timeout_secs: Annotated[float, Field(gt=0, le=86_400)] = 30
+    """The time limit of a command, in seconds."""
+    max_processes: Annotated[int, Field(ge=1, le=1_000)] = 8
+    """How many commands may live at once, in all workspaces."""
+    runner: Literal["in-process"] = "in-process"
+    """Where commands are supervised."""
+    process_environment: dict[str, str] = Field(default_factory=dict, repr=False)
+    """Variables that every command gets, with their values."""
+    process_environment_pass: tuple[str, ...] = ()
+    """Names of the gateway's own variables that every command gets."""
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "WARNING"
+    """How much goes to stderr."""
+
+    @field_validator("http_allowed_hosts", "process_environment_pass", mode="before")
+    @classmethod
+    def _list_to_tuple(cls, value: object) -> object:
+        return tuple(value) if isinstance(value, list) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] -- its items are checked next
+
+    @field_validator("workspaces")
+    @classmethod
+    def _names_are_plain(cls, value: dict[str, WorkspaceSettings]) -> dict[str, WorkspaceSettings]:
+        for name in value:
+            if not name or len(name) > 100 or not name.isprintable():  # noqa: PLR2004 -- named in the text
+                raise ValueError("takes names of 1 to 100 printable characters")
+        return value
+
+    @model_validator(mode="after")
+    def _bind_is_safe(self) -> Self:
+        if (
+            not is_loopback(self.http_host)
+            and self.http_token is None
+            and not self.http_allow_insecure_bind
+        ):
+            raise ValueError(
+                "http_host is not a loopback address and there is no http_token: set a token,"
+                " or insist with http_allow_insecure_bind"
+            )
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Settings, and what commands get of the process's environment."""
+
+    settings: Settings
+    environment: CommandEnvironment = field(repr=False)
+
+    @property
+    def workspace_ids(self) -> tuple[WorkspaceId, ...]:
+        """The registered names."""
+        return tuple(WorkspaceId(name) for name in self.settings.workspaces)
+
+
+def load(
+    *,
+    path: str | None = None,
+    config: str | None = None,
+    flags: Mapping[str, object] | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Loaded:
+    """Read the configuration.
+
+    Args:
+        path: zero configuration: this directory becomes the workspace `default`, with
+            `workspace-write`. The current directory, when there is no configuration either.
+        config: a JSON or TOML file; else `CODESPACE_CONFIG`.
+        flags: settings from the command line, by key; `None` values are left out.
+        environ: the environment, for tests; the process's own by default.
+
+    Raises:
+        SettingsError: naming the key and what it takes.
+    """
+    environ = os.environ if environ is None else environ  # noqa: TID251 -- the one reader
+    config = config or environ.get(f"{PREFIX}CONFIG")
+    values: dict[str, object] = _read_file(config) if config else {}
+    values.update(_from_environment(environ))
+    values.update({key: value for key, value in (flags or {}).items() if value is not None})
+    if path is not None or "workspaces" not in values:
+        root = str(Path(path or ".").absolute())
+        if not Path(root).is_dir():
+            raise SettingsError(f"PATH takes a directory that exists; {root!r} is not one")
+        values["workspaces"] = {
+            DEFAULT_WORKSPACE: {"root": root, "profile": Profile.WORKSPACE_WRITE.value}
+        }
+    try:
+        settings = Settings.model_validate(values)
+    except ValidationError as error:
+        raise SettingsError(_explain(error)) from None
+    return Loaded(settings, _command_environment(settings, environ))
+
+
+def is_loopback(host: str) -> bool:
+    """Say whether only this machine can reach a server that is bound to `host`."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def read_token_file(path: str) -> str:
+    """Return the token in a file, without surrounding white space.
+
+    Raises:
+        SettingsError: the file cannot be read.
+    """
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"--http-token-file cannot be read: {_reason(error)}") from None
+
+
+def _read_file(path: str) -> dict[str, object]:
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        parsed: object = tomllib.loads(text) if path.endswith(".toml") else json.loads(text)
+    except (OSError, ValueError) as error:
+        raise SettingsError(
+            f"the configuration {path!r} cannot be read: {_reason(error)}"
+        ) from None
+    if not isinstance(parsed, dict):
+        raise SettingsError(f"the configuration {path!r} takes an object at its root")
+    return dict(parsed)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] -- the model checks its items
+
+
+def _reason(error: Exception) -> str:
+    return error.strerror or "error" if isinstance(error, OSError) else str(error)
+
+
+_NUMBERS = {"http_port": int, "process_timeout_secs": float, "max_processes": int}
+_TEXTS = ("operations_db", "http_host", "http_token", "runner", "log_level")
+_LISTS = ("http_allowed_hosts", "process_environment_pass")
+_SWITCHES = {"1": True, "true": True, "0": False, "false": False}
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:
+    """Translate CODESPACE_* variables; an unknown one is an error, not a shrug."""
+    values: dict[str, object] = {}
+    for name, text in environ.items():
+        if not name.startswith(PREFIX) or name == f"{PREFIX}CONFIG" or not text:
+            continue
+        key = name.removeprefix(PREFIX).lower()
+        if key in _TEXTS:
+            values[key] = text
+        elif key in _NUMBERS:
+            values[key] = _number(name, text, _NUMBERS[key])
+        elif key in _LISTS:
+            values[key] = tuple(part.strip() for part in text.split(",") if part.strip())
+        elif key == "http_allow_insecure_bind" and text.lower() in _SWITCHES:
+            values[key] = _SWITCHES[text.lower()]
+        else:
+            raise SettingsError(f"the variable {name} is not a setting, or takes another value")
+    return values
+
+
+def _number(name: str, text: str, kind: type[int] | type[float]) -> int | float:
+    try:
+        return kind(text)
+    except ValueError:
+        raise SettingsError(f"the variable {name} takes a number") from None
+
+
+def _explain(error: ValidationError) -> str:
+    problems: Sequence[str] = [
+        f"{'.'.join(map(str, item['loc'])) or 'the configuration'}: "
+        + ("is not a setting" if item["type"] == "extra_forbidden" else _takes(item["msg"]))
+        for item in error.errors(include_url=False, include_input=False)
+    ]
+    return "; ".join(problems)
+
+
+def _takes(message: str) -> str:
+    return message.removeprefix("Value error, ")
+
+
+def _command_environment(settings: Settings, environ: Mapping[str, str]) -> CommandEnvironment:
+    names = ("USER", "LOGNAME", "TZ")
+    try:
+        passed = select((*names, *settings.process_environment_pass), environ)
+        return CommandEnvironment(
+            home=environ.get("HOME", "/"),
+            path=environ.get("PATH", DEFAULT_PATH),
+            passed={**passed, **settings.process_environment},
+        )
+    except CodeSpaceError as error:
+        raise SettingsError(f"process_environment: {error.message}") from None

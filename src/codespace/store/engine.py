@@ -1,0 +1,211 @@
+"""The database: opening it, transactions, and everything that differs by dialect.
+
+What is stored is the other modules'. Reads and rare writes go through SQLAlchemy Core; the hot
+appends of the ledger go through `append`, on the driver itself.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import QueuePool, StaticPool
+
+from codespace.store.errors import StoreError
+from codespace.store.ownership import WriterLock, claim
+from codespace.store.schema import MIGRATIONS, migrate, schema_number
+
+__all__ = ["Store", "StoreError"]
+
+_APPLICATION_ID = 0x436F6453  # "CodS": tells our files from anybody else's
+_BUSY_MS = 5_000
+_WAL_KEPT_BYTES = 4 * 1024 * 1024
+
+
+class Store:
+    """One open database. Safe to use from several threads; writes are taken one at a time.
+
+    Attributes:
+        durable: whether a commit survives a power cut; a killed process never loses one.
+    """
+
+    def __init__(self, path: str | None = None, *, durable: bool = True) -> None:
+        """Open the file at `path`, or a database in memory that nothing survives.
+
+        Raises:
+            StoreError: the file is damaged, is something else, is newer than this version, or is
+                in use by another process.
+        """
+        self.durable = durable
+        self._writing = threading.RLock()
+        self._lock: WriterLock | None = None
+        if path is None:
+            self._open(":memory:")
+            return
+        resolved, self._lock = claim(path)
+        try:
+            self._open(resolved)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    @contextmanager
+    def append(self) -> Generator[sqlite3.Connection]:
+        """One write transaction on the driver's connection: kept when the block ends well.
+
+        Raises:
+            StoreError: the database cannot take it. `sqlite3.IntegrityError` is the caller's.
+        """
+        with self._writing:
+            try:
+                self._raw.execute("BEGIN IMMEDIATE")
+                yield self._raw
+                self._raw.execute("COMMIT")
+            except sqlite3.IntegrityError:
+                raise
+            except sqlite3.Error as error:
+                raise _failed(error) from error
+            finally:
+                if self._raw.in_transaction:
+                    self._raw.execute("ROLLBACK")
+
+    @contextmanager
+    def write(self) -> Generator[Connection]:
+        """One write transaction in SQLAlchemy Core."""
+        with self._writing:
+            try:
+                with self._writer.begin() as connection:
+                    yield connection
+            except SQLAlchemyError as error:
+                raise _failed(error) from error
+
+    @contextmanager
+    def read(self) -> Generator[Connection]:
+        """One consistent view of the database in SQLAlchemy Core."""
+        if self._readers is self._writer:
+            with self.write() as connection:
+                yield connection
+            return
+        try:
+            with self._readers.begin() as connection:
+                yield connection
+        except SQLAlchemyError as error:
+            raise _failed(error) from error
+
+    def reclaim(self) -> None:
+        """Give the room of dropped rows back to the filesystem, if it is worth the effort."""
+        with self._writing:
+            try:
+                free: int = self._raw.execute("PRAGMA freelist_count").fetchone()[0]
+                size: int = self._raw.execute("PRAGMA page_size").fetchone()[0]
+                if free * size > _WAL_KEPT_BYTES:
+                    # `execute` would step the statement once, and so free a single page.
+                    self._raw.executescript("PRAGMA incremental_vacuum")
+            except sqlite3.Error as error:
+                raise _failed(error) from error
+
+    def close(self) -> None:
+        """Close the database and give up the right to write it."""
+        with self._writing:
+            self._readers.dispose()
+            self._writer.dispose()
+            self._raw.close()
+            if self._lock is not None:
+                self._lock.release()
+
+    def _open(self, path: str) -> None:
+        try:
+            self._raw = self._connect(path)
+        except sqlite3.Error as error:
+            raise _unusable(path, error) from error
+        self._writer = _transactional(
+            create_engine("sqlite://", creator=lambda: self._raw, poolclass=StaticPool),
+            "BEGIN IMMEDIATE",
+        )
+        self._readers = self._writer
+        if path != ":memory:":
+            self._readers = _transactional(
+                create_engine(
+                    "sqlite://", creator=lambda: self._connect(path), poolclass=QueuePool
+                ),
+                "BEGIN",
+            )
+        try:
+            self._prepare(path)
+        except BaseException:
+            self._raw.close()
+            raise
+
+    def _connect(self, path: str) -> sqlite3.Connection:
+        # isolation_level None: the driver begins nothing by itself, so that a transaction is
+        # what the code says it is, also around DDL.
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        try:
+            connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
+            connection.execute(f"PRAGMA synchronous = {'FULL' if self.durable else 'OFF'}")
+            connection.execute(f"PRAGMA journal_size_limit = {_WAL_KEPT_BYTES}")
+            connection.execute("PRAGMA trusted_schema = OFF")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _prepare(self, path: str) -> None:
+        try:
+            self._require_ours(path)
+            with self._writer.begin() as connection:
+                number = schema_number(connection)
+                if number > len(MIGRATIONS):
+                    raise StoreError(
+                        f"The operations database {path!r} was written by a newer version of"
+                        " CodeSpace. Upgrade this one, or give it another database with"
+                        " CODESPACE_OPERATIONS_DB."
+                    )
+                migrate(connection, number)
+        except (sqlite3.Error, SQLAlchemyError) as error:
+            raise _unusable(path, error) from error
+
+    def _require_ours(self, path: str) -> None:
+        found: int = self._raw.execute("PRAGMA application_id").fetchone()[0]
+        tables: int = self._raw.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if tables and found != _APPLICATION_ID:
+            raise StoreError(
+                f"{path!r} is a database of another program; give CODESPACE_OPERATIONS_DB a file"
+                " of its own."
+            )
+        if not tables:
+            self._raw.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            self._raw.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+        elif self._raw.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+            raise sqlite3.DatabaseError("the pages contradict each other")
+        if path != ":memory:":
+            mode: str = self._raw.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+            if mode != "wal":
+                raise StoreError(
+                    f"The filesystem of the operations database {path!r} cannot hold a"
+                    " write-ahead log; put it on a local disk with CODESPACE_OPERATIONS_DB."
+                )
+
+
+def _transactional(engine: Engine, begin: str) -> Engine:
+    def start(connection: Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+    event.listen(engine, "begin", start)
+    return engine
+
+
+def _failed(error: Exception) -> StoreError:
+    cause = error.__cause__ if isinstance(error, SQLAlchemyError) else error
+    full = getattr(cause, "sqlite_errorname", "") == "SQLITE_FULL"
+    return StoreError(f"The operations database failed: {cause or error}.", full=full)
+
+
+def _unusable(path: str, error: Exception) -> StoreError:
+    cause = error.__cause__ if isinstance(error, SQLAlchemyError) else error
+    return StoreError(
+        f"The operations database {path!r} is damaged or is no database ({cause or error}). Move it"
+        " away, or give another one with CODESPACE_OPERATIONS_DB."
+    )

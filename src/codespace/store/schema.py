@@ -1,0 +1,115 @@
+"""The tables, and the numbered migrations that make them. Which database it is, is `engine`'s."""
+
+from collections.abc import Callable
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    func,
+    insert,
+    inspect,
+    select,
+)
+
+METADATA = MetaData()
+
+MIGRATIONS_TABLE = Table(
+    "schema_migrations",
+    METADATA,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("name", String, nullable=False),
+)
+
+OPERATIONS = Table(
+    "operations",
+    METADATA,
+    Column("operation_id", String, primary_key=True),
+    Column("workspace_id", String, nullable=False),
+    Column("root", String, nullable=False),
+    Column("operation_key", String),
+    Column("fingerprint", String, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("finished_at", BigInteger),
+    Column("status", String, nullable=False),
+    Column("reason", String),
+    Column("files", Text, nullable=False),
+    Column("changes", Text, nullable=False),
+    Column("error", Text),
+    Column("directories", Text, nullable=False),
+    UniqueConstraint("workspace_id", "operation_key", name="operations_key_once"),
+    Index("operations_by_key", "operation_key"),
+    Index("operations_by_end", "finished_at"),
+)
+
+OPERATION_IMAGES = Table(
+    "operation_images",
+    METADATA,
+    Column("operation_id", String, primary_key=True),
+    Column("manifest", Text, nullable=False),
+    Column("content", LargeBinary, nullable=False),
+)
+"""The files of a running patch before it: one row, since one large write is cheaper than many."""
+
+Migration = tuple[str, Callable[[Connection], None]]
+
+
+def _create_operations(connection: Connection) -> None:
+    # The tables as they were in this step: a later step changes these, not this text.
+    tables = MetaData()
+    Table(
+        "operations",
+        tables,
+        Column("operation_id", String, primary_key=True),
+        Column("workspace_id", String, nullable=False),
+        Column("root", String, nullable=False),
+        Column("operation_key", String),
+        Column("fingerprint", String, nullable=False),
+        Column("created_at", BigInteger, nullable=False),
+        Column("finished_at", BigInteger),
+        Column("status", String, nullable=False),
+        Column("reason", String),
+        Column("files", Text, nullable=False),
+        Column("changes", Text, nullable=False),
+        Column("error", Text),
+        Column("directories", Text, nullable=False),
+        UniqueConstraint("workspace_id", "operation_key", name="operations_key_once"),
+        Index("operations_by_key", "operation_key"),
+        Index("operations_by_end", "finished_at"),
+    )
+    Table(
+        "operation_images",
+        tables,
+        Column("operation_id", String, primary_key=True),
+        Column("manifest", Text, nullable=False),
+        Column("content", LargeBinary, nullable=False),
+    )
+    tables.create_all(connection, checkfirst=False)
+
+
+MIGRATIONS: tuple[Migration, ...] = (("create operations", _create_operations),)
+"""In order; the number of a migration is its place, counted from 1. Only ever append."""
+
+
+def schema_number(connection: Connection) -> int:
+    """Return the number of the last migration that this database has seen; 0 for an empty one."""
+    if not inspect(connection).has_table(MIGRATIONS_TABLE.name):
+        return 0
+    return connection.execute(select(func.max(MIGRATIONS_TABLE.c.number))).scalar() or 0
+
+
+def migrate(connection: Connection, since: int) -> None:
+    """Run the migrations after number `since`, in the caller's transaction."""
+    if since == 0:
+        MIGRATIONS_TABLE.create(connection, checkfirst=True)
+    for number, (name, step) in enumerate(MIGRATIONS[since:], start=since + 1):
+        step(connection)
+        connection.execute(insert(MIGRATIONS_TABLE).values(number=number, name=name))

@@ -1,0 +1,117 @@
+"""Bringing files back to their before-images: after a write that failed, and after a crash.
+
+What is to be brought back is decided elsewhere; here it is looked at, done and looked at again.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from codespace.domain.errors import CodeSpaceError, ErrorCode
+from codespace.domain.operation import FileImage
+from codespace.domain.patch import ABSENT
+from codespace.workspace.directory import RootDirectory
+from codespace.workspace.placing import Ownership, Placed, Placer, by_directory
+from codespace.workspace.survey import read_file
+
+OTHER = "other"
+"""The version of what is no readable regular file."""
+
+_ANY_SIZE = 1 << 62
+
+
+def current_version(root: RootDirectory, path: str, made: Collection[str] = ()) -> str:
+    """Return the version that stands at `path` now.
+
+    A directory that the operation itself made there counts as no file.
+    """
+    try:
+        return read_file(root, path, limit=_ANY_SIZE).version
+    except CodeSpaceError as error:
+        if error.code in (ErrorCode.FILE_NOT_FOUND, ErrorCode.PATH_NOT_DIRECTORY):
+            return ABSENT
+        if error.code is ErrorCode.IS_A_DIRECTORY and path in made:
+            return ABSENT
+        return OTHER
+
+
+@dataclass(frozen=True, slots=True)
+class Restorer:
+    """Restores files of one operation. `directories` are those it made, outermost first."""
+
+    placer: Placer
+    images: Sequence[FileImage]
+    directories: Sequence[str]
+    durable: bool
+
+    def observe(self) -> list[tuple[FileImage, str]]:
+        """Return each file with the version that stands there now."""
+        root = self.placer.root
+        return [
+            (image, current_version(root, image.path, self.directories)) for image in self.images
+        ]
+
+    def restore(self, paths: Collection[str]) -> bool:
+        """Bring `paths` back and remove what was made for the patch; say whether all went well.
+
+        New files go first, so that their directories can go, so that a file whose name such a
+        directory took can come back. Every path is tried, also after a failure.
+        """
+        files = [
+            Placed(image.path, position)
+            for position, image in enumerate(self.images)
+            if image.path in paths
+        ]
+        vanish = [self._try(file) for file in files if self.images[file.position].before is None]
+        self.remove_directories()
+        return all(
+            [
+                *vanish,
+                *[
+                    self._try(file)
+                    for file in files
+                    if self.images[file.position].before is not None
+                ],
+                self._sync(files),
+            ]
+        )
+
+    def remove_directories(self) -> None:
+        """Remove the made directories, innermost first. What others put into one keeps it."""
+        root, calls = self.placer.root, self.placer.calls
+        for path in reversed(self.directories):
+            with suppress(OSError, CodeSpaceError), root.parent(path) as (dir_fd, name):
+                calls.rmdir(name, dir_fd=dir_fd)
+                if self.durable:
+                    self.placer.sync_directory(dir_fd)
+
+    def _try(self, file: Placed) -> bool:
+        image, calls = self.images[file.position], self.placer.calls
+        try:
+            with self.placer.root.parent(file.path) as (dir_fd, name):
+                if image.before is None:
+                    calls.unlink(name, dir_fd=dir_fd)
+                else:
+                    ownership = Ownership(image.mode, image.uid, image.gid)
+                    self.placer.write_temporary(
+                        file.position, image.before, ownership, dir_fd=dir_fd, sync=self.durable
+                    )
+                    calls.rename(self.placer.temporary_name(file.position), name, dir_fd=dir_fd)
+        except (OSError, CodeSpaceError):
+            return False
+        return True
+
+    def _sync(self, files: Iterable[Placed]) -> bool:
+        if not self.durable:
+            return True
+        synced = True
+        for group in by_directory(files):
+            try:
+                with self.placer.root.parent(group[0].path) as (dir_fd, _):
+                    self.placer.sync_directory(dir_fd)
+            except CodeSpaceError as error:
+                # The directory was the patch's own and is gone: its parent was synced for that.
+                synced = synced and error.code is ErrorCode.FILE_NOT_FOUND
+            except OSError:
+                synced = False
+        return synced

@@ -1,0 +1,181 @@
+"""Starts the `rg` program in an open directory, streams its output, and always ends it.
+
+What to ask of it, and what its output is worth, is `search`'s business.
+"""
+
+import errno
+import os
+import select
+import shutil
+import subprocess  # noqa: TID251 -- this is the one module of the workspace that starts a program
+import sys
+import sysconfig
+import time
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from codespace.domain.errors import CodeSpaceError, ErrorCode
+
+_CHUNK_BYTES = 1024 * 1024
+_COMPLAINT_MAX_BYTES = 16 * 1024
+_FATAL = 2
+
+# Nothing of the machine may leak in: no configuration, no global ignore files. Files that vanish
+# or may not be read are no reason to complain, so what is left on stderr is fatal.
+_ALWAYS = ("--no-config", "--no-messages", "--no-ignore-messages", "--no-follow", "--hidden")
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """The moment at which a search must have ended; `limit_ms` is what the client is told."""
+
+    at: float
+    limit_ms: int
+
+    @classmethod
+    def after(cls, limit_ms: int) -> "Deadline":
+        """Return the deadline `limit_ms` milliseconds from now."""
+        return cls(time.monotonic() + limit_ms / 1_000, limit_ms)
+
+    def remaining(self) -> float:
+        """Return the seconds that are left.
+
+        Raises:
+            CodeSpaceError: TIMEOUT when none are.
+        """
+        left = self.at - time.monotonic()
+        if left <= 0:
+            raise CodeSpaceError(
+                ErrorCode.TIMEOUT,
+                f"The search took longer than {self.limit_ms} ms; ask for fewer files or give a"
+                " more selective pattern.",
+                details={"limit": self.limit_ms},
+            )
+        return left
+
+
+def ripgrep_path() -> str | None:
+    """Return the program of the `ripgrep` package, or of PATH, or `None` if there is none."""
+    beside = (Path(sysconfig.get_path("scripts")), Path(sys.executable).parent)
+    for directory in beside:
+        program = directory / "rg"
+        if os.access(program, os.X_OK):
+            return str(program)
+    return _packaged() or shutil.which("rg")
+
+
+def stream(
+    arguments: Sequence[str], *, directory: int, keep: Sequence[int] = (), deadline: Deadline
+) -> Generator[bytes]:
+    """Run `rg` in the open `directory`; yield its output in chunks.
+
+    The descriptors in `keep` stay open in it. Whoever stops early closes the generator, and the
+    program ends then.
+
+    Raises:
+        CodeSpaceError: INVALID_ARGUMENT with the reason, for a pattern that rg does not accept;
+            TIMEOUT; FILE_OPERATION_FAILED if rg is missing or failed.
+    """
+    with os.fdopen(os.memfd_create("complaint", os.MFD_CLOEXEC), "w+b") as complaint:
+        process = _start(arguments, directory, keep, complaint.fileno())
+        try:
+            yield from _chunks(process, deadline)
+            _wait(process, deadline)
+            _judge(process.returncode, os.pread(complaint.fileno(), _COMPLAINT_MAX_BYTES, 0))
+        finally:
+            _end(process)
+
+
+def _start(
+    arguments: Sequence[str], directory: int, keep: Sequence[int], complaint: int
+) -> subprocess.Popen[bytes]:
+    program = ripgrep_path()
+    if program is None:
+        raise _failed("ENOENT", "is not installed; install the Python package 'ripgrep'")
+    try:
+        return subprocess.Popen(  # noqa: S603 -- no shell; the client's text is in `--name=` form
+            [program, *_ALWAYS, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=complaint,
+            cwd=f"/proc/self/fd/{directory}",
+            env={},
+            pass_fds=keep,
+            bufsize=0,
+        )
+    except OSError as error:
+        symbol = errno.errorcode.get(error.errno or errno.EIO, "EIO")
+        raise _failed(symbol, f"did not start: {error.strerror}") from error
+
+
+def _chunks(process: subprocess.Popen[bytes], deadline: Deadline) -> Generator[bytes]:
+    descriptor = _stdout(process)
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    while True:
+        if not poll.poll(deadline.remaining() * 1_000):
+            continue
+        chunk = os.read(descriptor, _CHUNK_BYTES)
+        if not chunk:
+            return
+        yield chunk
+
+
+def _stdout(process: subprocess.Popen[bytes]) -> int:
+    if process.stdout is None:
+        raise _failed("EPIPE", "has no output")
+    return process.stdout.fileno()
+
+
+def _wait(process: subprocess.Popen[bytes], deadline: Deadline) -> None:
+    try:
+        process.wait(deadline.remaining())
+    except subprocess.TimeoutExpired:
+        deadline.remaining()
+
+
+def _judge(code: int | None, complaint: bytes) -> None:
+    if code == _FATAL and complaint:
+        raise CodeSpaceError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"The pattern cannot be searched for: {_reason(complaint)}.",
+            details={"path": "pattern"},
+        )
+    if code is not None and code < 0:
+        raise _failed("EIO", f"was ended by signal {-code}; ask for fewer files")
+
+
+def _reason(complaint: bytes) -> str:
+    """Return the one line of rg's complaint that says what is wrong."""
+    lines = [line.strip() for line in complaint.decode("utf-8", "replace").splitlines()]
+    lines = [line.removeprefix("rg: ") for line in lines if line]
+    marked = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
+    return (marked or lines)[0][:300].rstrip(".:")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
+
+
+def _packaged() -> str | None:
+    try:
+        files = metadata.files("ripgrep") or []
+    except metadata.PackageNotFoundError:
+        return None
+    for file in files:
+        if file.name == "rg" and os.access(file.locate(), os.X_OK):
+            return str(file.locate())
+    return None
+
+
+def _failed(symbol: str, why: str) -> CodeSpaceError:
+    return CodeSpaceError(
+        ErrorCode.FILE_OPERATION_FAILED,
+        f"The search program ripgrep {why}.",
+        details={"errno": symbol},
+    )

@@ -1,0 +1,188 @@
+"""What stands at the paths of a patch: bytes and versions for planning, marks to notice a change.
+
+Reads only. Who may say which path is `directory`'s; what follows from it is `transaction`'s.
+"""
+
+import hashlib
+import os
+import stat
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from codespace.domain.errors import CodeSpaceError, ErrorCode
+from codespace.domain.limits import Limits
+from codespace.domain.patch import ABSENT
+from codespace.domain.paths import ROOT, ancestors, clean, shown, shown_raw
+from codespace.patching.planning import DirectoryEntry, Entry, FileEntry
+from codespace.workspace.directory import RootDirectory, failure, refusal
+
+_CHUNK_BYTES = 1024 * 1024
+_UNSETTLED_NS = 100_000_000
+
+Mark = tuple[int, int, int, int, int]
+"""Device, inode, size, change of content and change of status in ns: one state of one file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A regular file as it was read.
+
+    `unsettled` is true of a file that changed so shortly before that another change could bear
+    the same times: its mark alone then proves nothing.
+    """
+
+    data: bytes
+    version: str
+    mark: Mark
+    mode: int
+    uid: int
+    gid: int
+    unsettled: bool
+
+
+@dataclass(slots=True)
+class Survey:
+    """The state of some paths, each looked at once. `files` holds what is regular and present."""
+
+    root: RootDirectory
+    limits: Limits
+    entries: dict[str, Entry] = field(default_factory=dict[str, Entry])
+    files: dict[str, Found] = field(default_factory=dict[str, Found])
+    _seen: set[str] = field(default_factory=set[str])
+    _total_bytes: int = 0
+
+    def look(self, paths: Iterable[str]) -> None:
+        """Read the files at `paths`, and find what stands above them.
+
+        Raises:
+            CodeSpaceError: SYMLINK_REJECTED, SPECIAL_FILE_REJECTED, FILE_OPERATION_FAILED,
+                LIMIT_EXCEEDED.
+        """
+        for path in paths:
+            if path not in self._seen:
+                self._seen.add(path)
+                self._read(path)
+            for above in ancestors(path):
+                if above not in self._seen and above not in self.entries:
+                    self._look_above(above)
+
+    def require(self, expected: Mapping[str, str]) -> None:
+        """Compare files with the versions that the client has seen; keys are its own paths.
+
+        Raises:
+            CodeSpaceError: VERSION_CONFLICT; IS_A_DIRECTORY; what `look` and `clean` raise.
+        """
+        for named, version in expected.items():
+            path = clean(named)
+            self.look((path,))
+            if isinstance(self.entries.get(path), DirectoryEntry):
+                raise refusal(path, ErrorCode.IS_A_DIRECTORY, "is a directory; it has no version")
+            found = self.files.get(path)
+            actual = ABSENT if found is None else found.version
+            if actual != version:
+                raise changed(path, expected=version, actual=actual)
+
+    def _read(self, path: str) -> None:
+        if path == ROOT:
+            self.entries[path] = DirectoryEntry()
+            return
+        self.entries.pop(path, None)
+        try:
+            found = read_file(self.root, path, limit=self._left())
+        except CodeSpaceError as error:
+            if error.code is ErrorCode.IS_A_DIRECTORY:
+                self.entries[path] = DirectoryEntry()
+            elif error.code not in (ErrorCode.FILE_NOT_FOUND, ErrorCode.PATH_NOT_DIRECTORY):
+                raise
+            return
+        self._total_bytes += len(found.data)
+        self.entries[path] = FileEntry(found.data)
+        self.files[path] = found
+
+    def _look_above(self, path: str) -> None:
+        kind = self.root.look(path).kind
+        if kind == "directory":
+            self.entries[path] = DirectoryEntry()
+        elif kind == "file":
+            self.entries[path] = FileEntry(b"")
+
+    def _left(self) -> int:
+        left = self.limits.patch_total_max_bytes - self._total_bytes
+        return min(self.limits.patch_file_max_bytes, left)
+
+
+def read_file(root: RootDirectory, path: str, *, limit: int) -> Found:
+    """Read one regular file whole, with the marks that belong to these very bytes.
+
+    Raises:
+        CodeSpaceError: what `RootDirectory.open_file` raises; LIMIT_EXCEEDED above `limit` bytes;
+            FILE_OPERATION_FAILED for a file that does not stop changing.
+    """
+    with root.open_file(path) as descriptor:
+        try:
+            for _ in range(3):
+                before = os.fstat(descriptor)
+                if before.st_size > limit:
+                    raise _too_large(path, limit)
+                data = _content(descriptor, before.st_size)
+                if mark_of(os.fstat(descriptor)) == mark_of(before) and len(data) == before.st_size:
+                    return _found(data, before)
+        except OSError as error:
+            raise failure(path, error) from error
+    raise refusal(
+        path, ErrorCode.FILE_OPERATION_FAILED, "is being written by another program; try again"
+    )
+
+
+def mark_of(status: os.stat_result) -> Mark:
+    """Return what tells this state of a file from any other, as far as the kernel's clock can."""
+    return (
+        status.st_dev,
+        status.st_ino,
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+    )
+
+
+def changed(path: str, *, expected: str, actual: str) -> CodeSpaceError:
+    """Return the refusal for a file that is not what the client, or this patch, has seen."""
+    return CodeSpaceError(
+        ErrorCode.VERSION_CONFLICT,
+        f"{shown(path)} is not the version that was expected; read it again and send a new patch.",
+        details={"path": shown_raw(path), "expected": expected[:64], "actual": actual},
+    )
+
+
+def _found(data: bytes, status: os.stat_result) -> Found:
+    last_change = max(status.st_mtime_ns, status.st_ctime_ns)
+    return Found(
+        data=data,
+        version=hashlib.sha256(data).hexdigest(),
+        mark=mark_of(status),
+        mode=stat.S_IMODE(status.st_mode),
+        uid=status.st_uid,
+        gid=status.st_gid,
+        unsettled=time.time_ns() - last_change < _UNSETTLED_NS,
+    )
+
+
+def _content(descriptor: int, size: int) -> bytes:
+    chunks: list[bytes] = []
+    offset = 0
+    while offset < size:
+        chunk = os.pread(descriptor, min(_CHUNK_BYTES, size - offset), offset)
+        if not chunk:
+            break
+        chunks.append(chunk)
+        offset += len(chunk)
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def _too_large(path: str, limit: int) -> CodeSpaceError:
+    return CodeSpaceError(
+        ErrorCode.LIMIT_EXCEEDED,
+        f"{shown(path)} is too large for a patch, or all its files together are.",
+        details={"path": shown_raw(path), "limit": limit},
+    )

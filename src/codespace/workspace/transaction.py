@@ -1,0 +1,237 @@
+"""A draft on disk, all or nothing: write beside, make durable, swap, verify, or restore.
+
+Whether it may be written was decided before; what the ledger says of it is the gateway's.
+"""
+
+import errno
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+
+from codespace.domain.errors import CodeSpaceError, ErrorCode
+from codespace.domain.operation import FileImage
+from codespace.domain.patch import ABSENT, PatchStatus, PlannedFile
+from codespace.domain.paths import shown, shown_raw
+from codespace.workspace.draft import Draft
+from codespace.workspace.placing import Ownership, Placed, Placer, by_directory
+from codespace.workspace.restore import Restorer, current_version
+from codespace.workspace.survey import changed, mark_of
+
+_SYNC_EACH_UP_TO = 4
+"""Up to here an fsync for each file is the fastest. For 200 files on ext4 a single syncfs takes
+8 ms, where 200 calls of fsync take 60 ms, and 30 ms when they are spread over four threads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How the writing ended: `applied`, or a failure with its error."""
+
+    status: PatchStatus
+    error: CodeSpaceError | None = None
+
+
+@dataclass(slots=True)
+class Transaction:
+    """One draft being written, by one operation. Used once.
+
+    With `durable` off nothing waits for the disk; a killed process still leaves no half.
+    """
+
+    placer: Placer
+    draft: Draft
+    durable: bool = True
+    _files: tuple[Placed, ...] = field(init=False)
+    _made: list[str] = field(default_factory=list[str], init=False)
+    _swapped: set[str] = field(default_factory=set[str], init=False)
+    _at: str = field(default="", init=False)
+
+    def __post_init__(self) -> None:
+        """Number the files; their temporary names are made of these numbers."""
+        self._files = tuple(
+            Placed(file.path, number) for number, file in enumerate(self.draft.files)
+        )
+
+    def run(self) -> Ending:
+        """Write every file and read it back, or leave every file as it was."""
+        try:
+            self._write()
+        except OSError as error:
+            return self._undo(_write_failed(self._at, error))
+        except CodeSpaceError as error:
+            return self._undo(error)
+        except BaseException:
+            # A bug, or the end of the process: the files come first, whoever is to blame.
+            self._restore()
+            raise
+        return Ending(PatchStatus.APPLIED)
+
+    def _write(self) -> None:
+        writes = [file for file in self._files if self._planned(file).after is not None]
+        deletes = [file for file in self._files if self._planned(file).after is None]
+        # A file whose name becomes a directory has to go before anything can be written there.
+        in_the_way = [file for file in deletes if file.path in self.draft.directories]
+        self._remove(in_the_way)
+        self._make_directories()
+        self._stage(writes)
+        self._swap_in(writes)
+        self._remove(file for file in deletes if file not in in_the_way)
+        if self.durable:
+            self._sync_directories()
+        self._verify()
+
+    def _planned(self, file: Placed) -> PlannedFile:
+        return self.draft.files[file.position]
+
+    def _make_directories(self) -> None:
+        for path in self.draft.directories:
+            self._at = path
+            with self.placer.root.parent(path) as (dir_fd, name), suppress(FileExistsError):
+                self.placer.calls.mkdir(name, dir_fd=dir_fd)
+                self._made.append(path)
+
+    def _stage(self, writes: Sequence[Placed]) -> None:
+        """Write all new contents beside their places, and make them durable together."""
+        each = self.durable and len(writes) <= _SYNC_EACH_UP_TO
+        devices: dict[int, int] = {}
+        with ExitStack() as kept:
+            for group in by_directory(writes):
+                self._at = group[0].path
+                with self.placer.root.parent(self._at) as (dir_fd, _):
+                    self._stage_group(group, dir_fd, sync=each)
+                    device = os.fstat(dir_fd).st_dev
+                    if device not in devices:
+                        devices[device] = os.dup(dir_fd)
+                        kept.callback(os.close, devices[device])
+            if self.durable and not each:
+                for dir_fd in devices.values():
+                    self.placer.calls.sync_filesystem(dir_fd)
+
+    def _stage_group(self, group: Iterable[Placed], dir_fd: int, *, sync: bool) -> None:
+        for file in group:
+            self._at = file.path
+            planned = self._planned(file)
+            self.placer.write_temporary(
+                file.position,
+                planned.after or b"",
+                self._ownership(planned),
+                dir_fd=dir_fd,
+                sync=sync,
+            )
+
+    def _ownership(self, planned: PlannedFile) -> Ownership | None:
+        found = self.draft.found.get(planned.mode_from or "")
+        if found is None:
+            return None
+        return Ownership(found.mode, found.uid, found.gid).without_privilege()
+
+    def _swap_in(self, writes: Iterable[Placed]) -> None:
+        for group in by_directory(writes):
+            self._at = group[0].path
+            with self.placer.root.parent(self._at) as (dir_fd, _):
+                for file in group:
+                    self._require_unchanged(file, dir_fd)
+                    temporary = self.placer.temporary_name(file.position)
+                    self.placer.calls.rename(temporary, file.name, dir_fd=dir_fd)
+
+    def _remove(self, deletes: Iterable[Placed]) -> None:
+        for group in by_directory(deletes):
+            self._at = group[0].path
+            with self.placer.root.parent(self._at) as (dir_fd, _):
+                for file in group:
+                    self._require_unchanged(file, dir_fd)
+                    self.placer.calls.unlink(file.name, dir_fd=dir_fd)
+
+    def _require_unchanged(self, file: Placed, dir_fd: int) -> None:
+        """Check that what is about to be replaced is what was read, and note that it now goes.
+
+        Between this look and the rename lies one system call. Whoever else writes into that gap
+        loses, as with any editor; the before-image of a lost race is not ours to keep.
+        """
+        self._at = file.path
+        found = self.draft.found.get(file.path)
+        try:
+            mark = mark_of(self.placer.calls.status(file.name, dir_fd=dir_fd))
+        except FileNotFoundError:
+            mark = None
+        same = mark == (None if found is None else found.mark)
+        if same and found is not None and found.unsettled:
+            same = current_version(self.placer.root, file.path) == found.version
+        if not same:
+            expected = ABSENT if found is None else found.version
+            actual = current_version(self.placer.root, file.path)
+            raise changed(file.path, expected=expected, actual=actual)
+        self._swapped.add(file.path)
+
+    def _sync_directories(self) -> None:
+        names = [Placed(path, 0) for path in self.draft.directories]
+        for group in by_directory((*self._files, *names)):
+            self._at = group[0].path
+            with self.placer.root.parent(self._at) as (dir_fd, _):
+                self.placer.sync_directory(dir_fd)
+
+    def _verify(self) -> None:
+        for image in self.draft.images:
+            self._at = image.path
+            actual = current_version(self.placer.root, image.path, self.draft.directories)
+            if actual != image.planned_version:
+                raise _not_as_written(image, actual)
+
+    def _undo(self, error: CodeSpaceError) -> Ending:
+        states = self._restore()
+        if states is None:
+            status = PatchStatus.FAILED_ROLLED_BACK
+            details = {**error.details, "status": status.value}
+            return Ending(status, CodeSpaceError(error.code, error.message, details=details))
+        status = PatchStatus.FAILED_PARTIAL
+        partial = CodeSpaceError(
+            ErrorCode.FILE_OPERATION_FAILED,
+            "A write failed and could not be undone everywhere; look at each file in details.",
+            details={**error.details, "status": status.value, "files": states},
+        )
+        return Ending(status, partial)
+
+    def _restore(self) -> list[dict[str, object]] | None:
+        """Undo what was done; return the state of every file if that is not all as before.
+
+        A file that was never swapped belongs to whoever changed it meanwhile, and is left alone.
+        One that was swapped and then changed by somebody is left alone, too, but counts.
+        """
+        placer, images = self.placer, self.draft.images
+        restorer = Restorer(placer, images, tuple(self._made), durable=self.durable)
+        placer.remove_temporaries(self._files)
+        ours = {
+            image.path
+            for image, current in restorer.observe()
+            if image.path in self._swapped and image.state(current) == "after"
+        }
+        clean = restorer.restore(ours)
+        placer.remove_temporaries(self._files)
+        states = {image.path: image.state(current) for image, current in restorer.observe()}
+        if clean and all(states[path] == "before" for path in self._swapped):
+            return None
+        return [{"path": shown_raw(path), "state": state} for path, state in states.items()]
+
+
+def _write_failed(path: str, error: OSError) -> CodeSpaceError:
+    return CodeSpaceError(
+        ErrorCode.FILE_OPERATION_FAILED,
+        f"Writing {shown(path)} failed ({error.strerror}), so every file was left as it was.",
+        details={
+            "path": shown_raw(path),
+            "errno": errno.errorcode.get(error.errno or errno.EIO, "EIO"),
+        },
+    )
+
+
+def _not_as_written(image: FileImage, actual: str) -> CodeSpaceError:
+    return CodeSpaceError(
+        ErrorCode.FILE_OPERATION_FAILED,
+        f"{shown(image.path)} does not hold what was written to it; something else writes there.",
+        details={
+            "path": shown_raw(image.path),
+            "errno": "EIO",
+            "expected": image.planned_version,
+            "actual": actual,
+        },
+    )
