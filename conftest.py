@@ -8,6 +8,7 @@ import tempfile
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from sybil import Example, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
@@ -110,7 +111,7 @@ INITIALIZE = {
 }
 
 
-def _try_servers(example: Example, servers: dict[str, dict[str, object]]) -> str | None:
+def _try_servers(example: Example, servers: dict[str, dict[str, Any]]) -> str | None:
     for server in servers.values():
         arguments = [_here(example, str(item)) for item in server["args"]]
         done = subprocess.run(

@@ -19,6 +19,10 @@ from codespace.settings import PREFIX, Settings, WorkspaceSettings, load
 
 DOCS = Path(__file__).resolve().parent
 BEGIN, END = "<!-- generated: {} -->", "<!-- end of generated -->"
+HEAD = ["| name | type | meaning |", "| --- | --- | --- |"]
+INTRODUCTION = """Generated from the code by `just docs`. Every tool answers with structured
+content, and with the same JSON as text up to 256 KiB. An error is `isError: true` with
+`{code, message, details?, operation_id?}`; unknown arguments are ignored."""
 Schema = Mapping[str, object]
 
 
@@ -28,7 +32,7 @@ def main(arguments: list[str]) -> int:
         DOCS / "tools.md": render_tools(anyio.run(list_tools)),
         DOCS / "configuration.md": render_configuration(DOCS / "configuration.md"),
     }
-    stale = [page for page, text in pages.items() if page.read_text(encoding="utf-8") != text]
+    stale = [page for page, text in pages.items() if not is_current(page, text)]
     if "--check" in arguments:
         for page in stale:
             print(f"docs/{page.name} is stale; run `just docs`", file=sys.stderr)
@@ -36,6 +40,11 @@ def main(arguments: list[str]) -> int:
     for page, text in pages.items():
         page.write_text(text, encoding="utf-8")
     return 0
+
+
+def is_current(page: Path, text: str) -> bool:
+    """Say whether a page reads `text`."""
+    return page.exists() and page.read_text(encoding="utf-8") == text
 
 
 async def list_tools() -> list[Tool]:
@@ -49,9 +58,7 @@ def render_tools(tools: list[Tool]) -> str:
     """Return the tool reference."""
     parts = [
         "# Tools",
-        "Generated from the code by `just docs`. Every tool answers with structured content, and with"
-        " the same JSON as text up to 256 KiB. An error is `isError: true` with"
-        " `{code, message, details?, operation_id?}`; unknown arguments are ignored.",
+        INTRODUCTION,
         "\n".join(f"- [`{tool.name}`](#{tool.name}): {tool.title.lower()}" for tool in tools),
         *(render_tool(tool) for tool in tools),
     ]
@@ -62,17 +69,28 @@ def render_tool(tool: Tool) -> str:
     """Return one tool's section."""
     definitions = cast("Mapping[str, Schema]", tool.output_schema["$defs"])
     choices = cast("list[Mapping[str, str]]", tool.output_schema["anyOf"])
-    result = definitions[choices[0]["$ref"].rpartition("/")[2]]
+    name = choices[0]["$ref"].rpartition("/")[2]
     hints = f"Effect: `{tool.effect.value}`" + ("; idempotent." if tool.idempotent else ".")
+    nested = [
+        f"`{part}`: {first_sentence(schema)}\n\n{table(schema)}"
+        for part, schema in definitions.items()
+        if part not in (name, "ToolError")
+    ]
     return "\n\n".join(
         [
             f"## `{tool.name}`",
             hints,
             fenced(tool.description),
-            "Arguments:\n\n" + table(tool.input_schema),
-            "Result:\n\n" + table(result),
+            "Arguments:\n\n" + table(tool.input_schema, result=False),
+            "Result:\n\n" + table(definitions[name]),
+            *nested,
         ]
     )
+
+
+def first_sentence(schema: Schema) -> str:
+    """Return what a model is, in one line."""
+    return str(schema.get("description", "")).splitlines()[0]
 
 
 def fenced(description: str) -> str:
@@ -85,18 +103,21 @@ def fenced(description: str) -> str:
     return f"{head.rstrip()}\n\n```text\n{begin}{body}{end}\n```\n\n{tail.strip()}"
 
 
-def table(schema: Schema) -> str:
-    """Return the properties of an object schema as a table."""
+def table(schema: Schema, *, result: bool = True) -> str:
+    """Return the properties of an object schema as a table.
+
+    A result always has its fields with a default; an argument with one may be left out.
+    """
     properties = cast("Mapping[str, Schema]", schema.get("properties", {}))
     required = cast("list[str]", schema.get("required", []))
-    rows = ["| name | type | meaning |", "| --- | --- | --- |"]
+    rows = list(HEAD)
     for name, field in properties.items():
         default = field.get("default")
-        note = "" if name in required or default is None else f" Default: `{default!r}`."
-        optional = "" if name in required else "?"
+        note = "" if name in required or default is None or result else f" Default: `{default!r}`."
+        optional = "" if name in required or (result and default is not None) else "?"
         meaning = " ".join(str(field.get("description", "")).split())
         rows.append(f"| `{name}`{optional} | {kind(field)} | {meaning}{note} |")
-    return "\n".join(rows) if len(rows) > 2 else "none"
+    return "\n".join(rows) if rows != HEAD else "none"
 
 
 def kind(field: Schema) -> str:
@@ -149,14 +170,15 @@ def settings_table(model: type[Settings] | type[WorkspaceSettings], *, environme
             if field.is_required()
             else repr(field.get_default(call_default_factory=True))
         )
-        default = default if len(default) < 30 and "<" not in default else repr(str(field.default))
+        default = repr(str(field.default)) if "<" in default else default
         meaning = " ".join((field.description or "").split())
         row = f"| `{name}` | `{default}` | {meaning} |"
         if environment:
             variable = (
                 "" if name in ("workspaces", "process_environment") else f"`{PREFIX}{name.upper()}`"
             )
-            row += f" {variable} | {names.get(name, f'`--{name.replace("_", "-")}`')} |"
+            flag = names.get(name, f"`--{name.replace('_', '-')}`")
+            row += f" {variable} | {flag} |"
         rows.append(row)
     return "\n".join(rows)
 

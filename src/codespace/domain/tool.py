@@ -2,12 +2,12 @@
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar, cast
+from typing import TypeVar, cast, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic.json_schema import models_json_schema
 
 from codespace.domain.errors import CodeSpaceError, ErrorCode
@@ -15,6 +15,9 @@ from codespace.domain.ids import WorkspaceId
 from codespace.domain.workspace import Workspace
 
 Json = Mapping[str, object]
+
+PROBLEMS_MAX = 20
+"""An INVALID_ARGUMENT tells of at most this many places."""
 
 
 class Effect(StrEnum):
@@ -36,6 +39,25 @@ class Params(BaseModel):
     model_config = ConfigDict(
         frozen=True, strict=True, extra="ignore", use_attribute_docstrings=True
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _integers_as_json_has_them(cls, data: object) -> object:
+        # In JSON Schema 1.0 is an integer, and some clients write it so; to Python it is not.
+        if not isinstance(data, Mapping):
+            return data
+        given = cast("Json", data)
+        whole = {
+            name: int(value)
+            for name, value in given.items()
+            if isinstance(value, float) and value.is_integer() and cls._takes_integer(name)
+        }
+        return {**given, **whole}
+
+    @classmethod
+    def _takes_integer(cls, name: str) -> bool:
+        field = cls.model_fields.get(name)
+        return field is not None and _admits_integer(field.annotation)
 
 
 class Result(BaseModel):
@@ -68,7 +90,7 @@ class Call:
     def permitted(self) -> Workspace:
         """The permitted workspace of a tool that always names one."""
         if self.workspace is None:
-            raise CodeSpaceError(ErrorCode.INTERNAL, "The call names no workspace.")
+            raise RuntimeError("a tool that names no workspace asked for the permitted one")
         return self.workspace
 
 
@@ -126,6 +148,7 @@ def define(
             checked = params.model_validate(arguments)
         except ValidationError as error:
             raise invalid_argument(name, error) from None
+        _require_unicode(name, dict(checked))
 
         async def run(call: Call) -> Json:
             return (await handler(checked, call)).model_dump(
@@ -149,26 +172,61 @@ def define(
 
 def invalid_argument(tool: str, error: ValidationError) -> CodeSpaceError:
     """Turn pydantic's findings into one error that names places and never repeats values."""
-    problems = [
-        {"path": _place(item["loc"]), "problem": _without_value(item["msg"])}
-        for item in error.errors(include_url=False, include_input=False, include_context=False)
-    ][:20]
+    return _misfit(
+        tool,
+        [
+            {"path": _place(item["loc"]), "problem": re.sub(r"\s+", " ", item["msg"]).rstrip(". ")}
+            for item in error.errors(include_url=False, include_input=False, include_context=False)
+        ],
+    )
+
+
+def _misfit(tool: str, problems: list[dict[str, str]]) -> CodeSpaceError:
     first = problems[0]
     where = first["path"] or "the arguments"
     return CodeSpaceError(
         ErrorCode.INVALID_ARGUMENT,
         f"{tool}: {where}: {first['problem']}.",
-        details={"path": first["path"], "problems": problems},
+        details={"path": first["path"], "problems": problems[:PROBLEMS_MAX]},
     )
 
 
 def _place(location: tuple[int | str, ...]) -> str:
-    # A key of a mapping is the client's own text: shown, but cut.
-    return ".".join(str(part)[:100] for part in location)
+    # A key of a mapping is the client's own text: shown, but escaped and cut.
+    return ".".join(repr(str(part)[:100])[1:-1] for part in location)
 
 
-def _without_value(message: str) -> str:
-    return re.sub(r"\s+", " ", message).strip().rstrip(".")
+def _admits_integer(annotation: object) -> bool:
+    return annotation is int or any(_admits_integer(part) for part in get_args(annotation))
+
+
+def _require_unicode(tool: str, arguments: Json) -> None:
+    # JSON can carry half a surrogate pair; UTF-8, and so every file, pipe and database, cannot.
+    broken = _broken_text((), arguments)
+    if broken is not None:
+        problem = "Text should be valid Unicode, without lone surrogates"
+        raise _misfit(tool, [{"path": _place(broken), "problem": problem}])
+
+
+def _broken_text(place: tuple[int | str, ...], value: object) -> tuple[int | str, ...] | None:
+    if isinstance(value, str):
+        return None if _is_unicode(value) else place
+    items: Iterable[tuple[int | str, object]] = ()
+    if isinstance(value, Mapping):
+        pairs = cast("Mapping[str, object]", value).items()
+        # A key is looked at, too.
+        items = [(key, part) for key, item in pairs for part in (key, item)]
+    elif isinstance(value, list):
+        items = enumerate(cast("list[object]", value))
+    return next(filter(None, (_broken_text((*place, key), part) for key, part in items)), None)
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _output_schema(result: type[Result]) -> Json:

@@ -42,6 +42,7 @@ class Transaction:
     draft: Draft
     durable: bool = True
     _files: tuple[Placed, ...] = field(init=False)
+    _kept: list[int] = field(default_factory=list[int], init=False)
     _made: list[str] = field(default_factory=list[str], init=False)
     _swapped: set[str] = field(default_factory=set[str], init=False)
     _at: str = field(default="", init=False)
@@ -76,6 +77,13 @@ class Transaction:
         self._stage(writes)
         self._swap_in(writes)
         self._remove(file for file in deletes if file not in in_the_way)
+        import threading
+        def go(fds):
+            for f in fds: os.close(f)
+        import sys
+        t=threading.Thread(target=go,args=(self._kept,))
+        if len(self._kept)>4: t.start()
+        else: go(self._kept)
         if self.durable:
             self._sync_directories()
         self._verify()
@@ -131,8 +139,13 @@ class Transaction:
             with self.placer.root.parent(self._at) as (dir_fd, _):
                 for file in group:
                     self._require_unchanged(file, dir_fd)
+                    self._keep_open(file, dir_fd)
                     temporary = self.placer.temporary_name(file.position)
                     self.placer.calls.rename(temporary, file.name, dir_fd=dir_fd)
+
+    def _keep_open(self, file: Placed, dir_fd: int) -> None:
+        if file.path in self.draft.found:
+            self._kept.append(os.open(file.name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=dir_fd))
 
     def _remove(self, deletes: Iterable[Placed]) -> None:
         for group in by_directory(deletes):

@@ -399,7 +399,7 @@ IGNORES = st.dictionaries(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(tree=TREE, ignores=IGNORES, exclude=st.lists(st.sampled_from(RULES), max_size=3))
 def test_find_agrees_with_git(
     tmp_path_factory: pytest.TempPathFactory,
