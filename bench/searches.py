@@ -52,12 +52,13 @@ def finds(count: int) -> Iterator[Look]:
         {"limit": 10_000},
         {"rg --files": files, "rg --files --sort path": [*files, "--sort", "path"]},
     )
-    narrow = [*files, "--glob", "**/*_7.py"]
+    typed = [*files, "--type-add", "wanted:*_7.py", "--type", "wanted"]
+    overruling = [*files, "--glob", "**/*_7.py"]
     yield Look(
         f"find **/*_7.py, {count:,} files",
         "find",
         {"glob": "**/*_7.py", "limit": 10_000},
-        {"rg --files": narrow, "rg --files --sort path": [*narrow, "--sort", "path"]},
+        {"rg --files --type": typed, "rg --files --glob": overruling},
     )
 
 

@@ -12,6 +12,7 @@ from importlib.metadata import version
 import anyio
 import anyio.to_thread
 
+from codespace.adapters.ungrouped import ungrouped
 from codespace.domain.errors import CodeSpaceError, from_body
 from codespace.domain.ids import ProcessId, WorkspaceId
 from codespace.domain.limits import Limits
@@ -100,7 +101,7 @@ async def open_gateway(
         runner = await LocalRunner.open(limits=limits)
         leases = Leases(partial(_is_live, runner))
         patches = Patches(operations, leases, limits, now_ms=_now_ms, mint=_mint, durable=durable)
-        async with anyio.create_task_group() as tasks:
+        async with ungrouped(anyio.create_task_group()) as tasks:
             files = anyio.CapacityLimiter(FILE_THREADS)
             processes = Processes(runner, leases, limits, loaded.environment, _mint)
             toolbox = Toolbox(

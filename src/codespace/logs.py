@@ -10,7 +10,7 @@ import traceback
 from types import TracebackType
 from typing import TextIO
 
-_OWN = ("codespace", "uvicorn.error")
+_OWN = ("codespace.", "uvicorn.error.")
 
 
 class SafeFormatter(logging.Formatter):
@@ -21,8 +21,9 @@ class SafeFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, with the text of foreign records left out."""
-        if not record.name.startswith(_OWN):
-            record = logging.makeLogRecord(record.__dict__)
+        record = logging.makeLogRecord(record.__dict__)
+        record.exc_text = None  # another formatter may have left the exception's text there
+        if not f"{record.name}.".startswith(_OWN):
             record.msg, record.args = f"at {record.module}:{record.lineno} (text withheld)", ()
         return super().format(record)
 

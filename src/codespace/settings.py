@@ -6,6 +6,7 @@ The only reader of the environment. Flags win over the environment, the environm
 import ipaddress
 import json
 import os
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -69,7 +70,7 @@ class Settings(_Strict):
 
     workspaces: dict[str, WorkspaceSettings] = Field(default_factory=dict, min_length=1)
     """The directories that clients may select, by the operator's own names."""
-    operations_db: str | None = None
+    operations_db: str | None = Field(default=None, min_length=1)
     """A file for the ledger. Unset: in memory, and nothing survives a restart."""
     http_host: str = "127.0.0.1"
     """The address that HTTP listens on."""
@@ -81,7 +82,7 @@ class Settings(_Strict):
     """More names by which clients reach the server: `name` or `name:port`."""
     http_allow_insecure_bind: bool = False
     """Insist on a non-loopback address without a token."""
-    process_timeout_secs: Annotated[float, Field(gt=0, le=86_400)] = 30
+    process_timeout_secs: Annotated[float, Field(ge=0.001, le=86_400)] = 30
     """The time limit of a command, in seconds."""
     max_processes: Annotated[int, Field(ge=1, le=1_000)] = 8
     """How many commands may live at once, in all workspaces."""
@@ -98,6 +99,20 @@ class Settings(_Strict):
     @classmethod
     def _list_to_tuple(cls, value: object) -> object:
         return tuple(value) if isinstance(value, list) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] -- its items are checked next
+
+    @field_validator("http_token")
+    @classmethod
+    def _fits_a_header(cls, token: str | None) -> str | None:
+        if token is not None and not re.fullmatch("[!-~]+", token):
+            raise ValueError("takes ASCII characters without spaces, since it is sent in a header")
+        return token
+
+    @field_validator("http_allowed_hosts")
+    @classmethod
+    def _are_hosts(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(map(_is_host, hosts)):
+            raise ValueError("takes names such as code.example.org or code.example.org:8443")
+        return hosts
 
     @field_validator("workspaces")
     @classmethod
@@ -145,7 +160,8 @@ def load(
 
     Args:
         path: zero configuration: this directory becomes the workspace `default`, with
-            `workspace-write`. The current directory, when there is no configuration either.
+            `workspace-write`, instead of those in the file. The current directory, when no
+            workspaces are configured either.
         config: a JSON or TOML file; else `CODESPACE_CONFIG`.
         flags: settings from the command line, by key; `None` values are left out.
         environ: the environment, for tests; the process's own by default.
@@ -180,6 +196,13 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+def _is_host(text: str) -> bool:
+    try:
+        return ipaddress.ip_address(text).version == 6  # noqa: PLR2004 -- IPv6 without brackets
+    except ValueError:
+        return re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:[0-9]{1,5})?", text) is not None
+
+
 def read_token_file(path: str) -> str:
     """Return the token in a file, without surrounding white space.
 
@@ -195,14 +218,25 @@ def read_token_file(path: str) -> str:
 def _read_file(path: str) -> dict[str, object]:
     try:
         text = Path(path).read_text(encoding="utf-8")
-        parsed: object = tomllib.loads(text) if path.endswith(".toml") else json.loads(text)
-    except (OSError, ValueError) as error:
+        parsed: object = (
+            tomllib.loads(text)
+            if path.endswith(".toml")
+            else json.loads(text, object_pairs_hook=_without_repeats)
+        )
+    except (OSError, ValueError, RecursionError) as error:
         raise SettingsError(
             f"the configuration {path!r} cannot be read: {_reason(error)}"
         ) from None
     if not isinstance(parsed, dict):
         raise SettingsError(f"the configuration {path!r} takes an object at its root")
     return dict(parsed)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] -- the model checks its items
+
+
+def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise ValueError("an object has the same key twice")
+    return made
 
 
 def _reason(error: Exception) -> str:
@@ -212,34 +246,40 @@ def _reason(error: Exception) -> str:
 _NUMBERS = {"http_port": int, "process_timeout_secs": float, "max_processes": int}
 _TEXTS = ("operations_db", "http_host", "http_token", "runner", "log_level")
 _LISTS = ("http_allowed_hosts", "process_environment_pass")
+_SWITCH = "http_allow_insecure_bind"
 _SWITCHES = {"1": True, "true": True, "0": False, "false": False}
+_FOREIGN = ("CODESPACE_NAME", "CODESPACE_VSCODE_FOLDER")
+"""Set in every GitHub Codespace, and nothing of ours."""
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:
     """Translate CODESPACE_* variables; an unknown one is an error, not a shrug."""
     values: dict[str, object] = {}
     for name, text in environ.items():
-        if not name.startswith(PREFIX) or name == f"{PREFIX}CONFIG" or not text:
+        if not name.startswith(PREFIX) or name == f"{PREFIX}CONFIG" or name in _FOREIGN:
             continue
         key = name.removeprefix(PREFIX).lower()
-        if key in _TEXTS:
-            values[key] = text
-        elif key in _NUMBERS:
-            values[key] = _number(name, text, _NUMBERS[key])
-        elif key in _LISTS:
-            values[key] = tuple(part.strip() for part in text.split(",") if part.strip())
-        elif key == "http_allow_insecure_bind" and text.lower() in _SWITCHES:
-            values[key] = _SWITCHES[text.lower()]
-        else:
-            raise SettingsError(f"the variable {name} is not a setting, or takes another value")
+        if name != name.upper() or key not in (*_TEXTS, *_NUMBERS, *_LISTS, _SWITCH):
+            raise SettingsError(f"the variable {name} is not a setting")
+        # An empty variable is as good as none; but an empty token was meant to be one.
+        if text or key == "http_token":
+            values[key] = _from_text(name, key, text)
     return values
 
 
-def _number(name: str, text: str, kind: type[int] | type[float]) -> int | float:
-    try:
-        return kind(text)
-    except ValueError:
-        raise SettingsError(f"the variable {name} takes a number") from None
+def _from_text(name: str, key: str, text: str) -> object:
+    if key in _NUMBERS:
+        try:
+            return _NUMBERS[key](text)
+        except ValueError:
+            raise SettingsError(f"the variable {name} takes a number") from None
+    if key in _LISTS:
+        return tuple(part.strip() for part in text.split(",") if part.strip())
+    if key == _SWITCH:
+        if text.lower() not in _SWITCHES:
+            raise SettingsError(f"the variable {name} takes true or false")
+        return _SWITCHES[text.lower()]
+    return text
 
 
 def _explain(error: ValidationError) -> str:

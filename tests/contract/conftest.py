@@ -1,21 +1,18 @@
-"""Real servers and sessions. One HTTP server a test process; each test takes a fresh workspace."""
+"""Real servers and sessions that a process shares; each test takes a fresh workspace."""
 
-from collections.abc import AsyncGenerator, Generator, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Generator
+from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Literal, cast
+from typing import cast
 
 import pytest
 
-from codespace.adapters.client import Era, connect_http, connect_stdio
-from contract.servers import Registered, Server, command, environment, serving, write_config
-from contract.session import Session, Space
+from codespace.adapters.client import Era
+from contract.houses import CONTAINER, READ_ONLY, House, Transport, over_http, over_stdio
+from contract.servers import serving, write_config
+from contract.session import Session, Space, held
 
-WORKSPACES = 500
-READ_ONLY = "looking"
-CONTAINER = "container"
-CELLS: tuple[tuple[Literal["http", "stdio"], Era], ...] = (
+CELLS: tuple[tuple[Transport, Era], ...] = (
     ("http", "2025-11-25"),
     ("http", "2026-07-28"),
     ("stdio", "2025-11-25"),
@@ -23,62 +20,28 @@ CELLS: tuple[tuple[Literal["http", "stdio"], Era], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class House:
-    """The shared server, its directories, and which of its workspaces nobody used yet."""
-
-    server: Server
-    directory: Path
-    ledger: Path
-    unused: Iterator[str]
-
-    def root(self, workspace_id: str) -> Path:
-        """Return the directory of a workspace."""
-        return self.directory / workspace_id
-
-    def take(self) -> tuple[str, Path]:
-        """Return a workspace that no other test has."""
-        workspace_id = next(self.unused)
-        return workspace_id, self.root(workspace_id)
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """One loop for all tests, since sessions outlive a test."""
+    return "asyncio"
 
 
 @pytest.fixture(scope="session")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+    """The shared HTTP server."""
     base = tmp_path_factory.mktemp("house")
-    directory = base / "workspaces"
-    names = [f"w{number:03}" for number in range(WORKSPACES)]
-    registered = special(directory)
-    for name in names:
-        (directory / name).mkdir()
-        registered[name] = {"root": str(directory / name), "profile": "workspace-write"}
-    ledger = base / "state" / "ledger.db"
-    config = write_config(
-        base / "codespace.json", registered, operations_db=str(ledger), log_level="INFO"
-    )
-    with serving(base / "stderr.txt", "--config", str(config)) as server:
-        yield House(server, directory, ledger, iter(names))
-        internal = [line for line in server.said().splitlines() if " ERROR " in line]
-        assert internal == []
+    house = House.build(base, workspaces=500)
+    with serving(base / "stderr.txt", "--config", str(house.config)) as server:
+        yield house.at(server)
+        assert server.process.poll() is None
+        assert [line for line in server.said().splitlines() if " ERROR " in line] == []
 
 
-def special(directory: Path) -> dict[str, dict[str, str]]:
-    """Make and describe a read-only workspace and one without a backend."""
-    registered: dict[str, dict[str, str]] = {}
-    for name, settings in {
-        READ_ONLY: {"profile": "read-only"},
-        CONTAINER: {"profile": "workspace-write", "environment": "linux-container"},
-    }.items():
-        root = directory / name
-        root.mkdir(parents=True)
-        (root / "kept.txt").write_text("kept\n", encoding="utf-8")
-        registered[name] = {"root": str(root), **settings}
-    return registered
-
-
-@pytest.fixture
+@pytest.fixture(scope="session")
 async def session(house: House) -> AsyncGenerator[Session]:
-    async with connect_http(house.server.url) as connection:
-        yield Session(connection.client)
+    """A client of the shared server, over HTTP in the baseline revision."""
+    async with held(lambda: over_http(house.url, "2025-11-25")) as session:
+        yield session
 
 
 @pytest.fixture
@@ -87,79 +50,65 @@ def space(house: House, session: Session) -> Space:
 
 
 @pytest.fixture
-async def space_beside(house: House) -> AsyncGenerator[Space]:
-    """Another workspace, reached by another client."""
-    async with connect_http(house.server.url) as connection:
-        yield Space(Session(connection.client), *house.take())
+def second_space(house: House, session: Session) -> Space:
+    return Space(session, *house.take())
+
+
+@pytest.fixture
+async def second_session(house: House) -> AsyncGenerator[Session]:
+    """Another client of the shared server, for one test alone."""
+    async with over_http(house.url, "2025-11-25") as session:
+        yield session
 
 
 @pytest.fixture
 def looking(house: House, session: Session) -> Space:
+    """A workspace of profile read-only."""
     return Space(session, READ_ONLY, house.root(READ_ONLY))
 
 
 @pytest.fixture
 def contained(house: House, session: Session) -> Space:
+    """A workspace of environment linux-container."""
     return Space(session, CONTAINER, house.root(CONTAINER))
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One transport and protocol revision: a way to connect, again and again, to one gateway."""
-
-    transport: Literal["http", "stdio"]
-    era: Era
-    workspace_id: str
-    root: Path
-    config: Path | None
-    url: str
-
-    def connect(self) -> AbstractAsyncContextManager[Session]:
-        """Open a session. Over stdio it is a gateway of its own, on the same ledger."""
-        return self._http() if self.config is None else self._stdio(self.config)
-
-    @asynccontextmanager
-    async def _http(self) -> AsyncGenerator[Session]:
-        async with connect_http(self.url, era=self.era) as connection:
-            yield Session(connection.client)
-
-    @asynccontextmanager
-    async def _stdio(self, config: Path) -> AsyncGenerator[Session]:
-        line = command("serve", "--config", str(config))
-        async with connect_stdio(line, era=self.era, environment=environment()) as connection:
-            yield Session(connection.client)
-
-
-@pytest.fixture(params=CELLS, ids=lambda cell: "-".join(cast("tuple[str, str]", cell)))
-def cell(request: pytest.FixtureRequest, house: House, tmp_path: Path) -> Cell:
-    transport, era = cast("tuple[Literal['http', 'stdio'], Era]", request.param)
-    if transport == "http":
-        workspace_id, root = house.take()
-        return Cell(transport, era, workspace_id, root, None, house.server.url)
-    root = tmp_path / "workspaces" / "default"
-    registered: Registered = {
-        **special(root.parent),
-        "default": {"root": str(root), "profile": "workspace-write"},
-    }
-    root.mkdir()
-    config = write_config(
-        tmp_path / "codespace.json", registered, operations_db=str(tmp_path / "ledger.db")
-    )
-    return Cell(transport, era, "default", root, config, "")
+@pytest.fixture(
+    scope="session", params=CELLS, ids=lambda cell: "-".join(cast("tuple[str, str]", cell))
+)
+async def cell(
+    request: pytest.FixtureRequest, house: House, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncGenerator[tuple[House, Session]]:
+    """Each transport and protocol revision in turn."""
+    transport, era = cast("tuple[Transport, Era]", request.param)
+    async with AsyncExitStack() as stack:
+        if transport == "http":
+            connect = held(lambda: over_http(house.url, era))
+            yield house, await stack.enter_async_context(connect)
+            return
+        own = House.build(tmp_path_factory.mktemp("stdio"), workspaces=100)
+        connect = held(lambda: over_stdio(own.config, era))
+        yield own, await stack.enter_async_context(connect)
 
 
 @pytest.fixture
-async def cell_space(cell: Cell) -> AsyncGenerator[Space]:
+def cell_space(cell: tuple[House, Session]) -> Space:
     """A workspace over each transport and protocol revision in turn."""
-    async with cell.connect() as session:
-        yield Space(session, cell.workspace_id, cell.root)
+    house, session = cell
+    return Space(session, *house.take())
 
 
 @pytest.fixture
-def config_file(tmp_path: Path) -> Path:
-    """A configuration with one writable workspace, for servers of a test's own."""
+def root(tmp_path: Path) -> Path:
+    """The root of the workspace `default` of `config`."""
     root = tmp_path / "root"
     root.mkdir()
+    return root
+
+
+@pytest.fixture
+def config(tmp_path: Path, root: Path) -> Path:
+    """A configuration with one writable workspace, for a server of a test's own."""
     return write_config(
         tmp_path / "codespace.json", {"default": {"root": str(root), "profile": "workspace-write"}}
     )

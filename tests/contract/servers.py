@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-SECONDS = 20
+SECONDS = 45
 """How long anything that a healthy server does may take on a busy machine."""
 
 _SERVING = re.compile(r"serving MCP on (http://\S+)")

@@ -3,7 +3,10 @@
 Each answer is held to what section 2 says of every answer, whatever else a test looks at.
 """
 
+import asyncio
 import json
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -119,6 +122,30 @@ class Space:
     def tree(self) -> dict[str, bytes | None]:
         """Return every file with its bytes, and every directory."""
         return tree(self.root)
+
+
+@asynccontextmanager
+async def held(
+    connect: Callable[[], AbstractAsyncContextManager[Session]],
+) -> AsyncGenerator[Session]:
+    """Open a session in a task of its own, so that its end is no cancellation of the tests."""
+    opened: asyncio.Future[Session] = asyncio.get_running_loop().create_future()
+    leave = asyncio.Event()
+
+    async def hold() -> None:
+        async with connect() as session:
+            opened.set_result(session)
+            await leave.wait()
+
+    holding = asyncio.create_task(hold())
+    await asyncio.wait({holding, opened}, return_when=asyncio.FIRST_COMPLETED)
+    if not opened.done():
+        await holding
+    try:
+        yield await opened
+    finally:
+        leave.set()
+        await holding
 
 
 def v4a(*lines: str) -> str:

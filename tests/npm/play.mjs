@@ -3,21 +3,24 @@
 
 import { readFileSync } from 'node:fs';
 
-/** What the test wants: `{transport, mode?, calls: [{tool, arguments, follow?}]}`, from stdin. */
+/** What the test wants, from stdin: `{transport, mode, turns}`. */
 export function readScript() {
   return JSON.parse(readFileSync(0, 'utf8'));
 }
 
-/** Lists the tools first, since that arms the clients' check of results against the schemas. */
-export async function play(client, script) {
+/**
+ * Takes the turns one after the other; the calls of one turn are under way at the same time.
+ * The tools are listed first, since that arms the client's check of results against schemas.
+ */
+export async function play(client, turns) {
   const complaints = [];
   client.onerror = (error) => complaints.push(String(error));
   const { tools } = await client.listTools();
   const answers = [];
-  for (const call of script.calls) {
-    answers.push(await (call.follow ? follow(client, call) : answer(client, call)));
+  for (const turn of turns) {
+    answers.push(await Promise.all(turn.map((call) => answer(client, call))));
   }
-  const server = client.getServerVersion();
+  const server = client.getServerVersion().name;
   await client.close();
   return { server, tools: tools.map((tool) => tool.name), answers, complaints };
 }
@@ -27,19 +30,23 @@ export function tell(report) {
 }
 
 async function answer(client, call) {
+  if (call.whole) return readWhole(client, call);
   try {
     return await client.callTool({ name: call.tool, arguments: call.arguments });
   } catch (error) {
-    return { thrown: { name: error.name, code: error.code, message: error.message } };
+    return { thrown: { code: error.code ?? null, message: error.message } };
   }
 }
 
 // Goes on with `offset` = `next_offset`, as a client does that wants the whole of a file.
-async function follow(client, call) {
+async function readWhole(client, call) {
   const pieces = [];
   let offset = 0;
   while (offset !== undefined) {
-    const piece = await answer(client, { ...call, arguments: { ...call.arguments, offset } });
+    const piece = await answer(client, {
+      tool: call.tool,
+      arguments: { ...call.arguments, offset },
+    });
     pieces.push(piece);
     offset = piece.structuredContent?.next_offset;
   }

@@ -6,13 +6,17 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 
 import { play, readScript, tell } from './play.mjs';
 
-const script = readScript();
-const { url, token, command, args, env } = script.transport;
-const transport = url
-  ? new StreamableHTTPClientTransport(new URL(url), {
-      requestInit: { headers: token ? { Authorization: `Bearer ${token}` } : {} },
-    })
-  : new StdioClientTransport({ command, args, env, stderr: 'inherit' });
+const { transport: wanted, turns } = readScript();
+const transport = wanted.url
+  ? new StreamableHTTPClientTransport(new URL(wanted.url))
+  : new StdioClientTransport(wanted);
+let protocol;
+// Called with the negotiated revision, once; the client keeps it nowhere that can be read.
+const setProtocolVersion = transport.setProtocolVersion?.bind(transport);
+transport.setProtocolVersion = (version) => {
+  protocol = version;
+  setProtocolVersion?.(version);
+};
 const client = new Client({ name: 'ts1', version: '1' });
 await client.connect(transport);
-tell({ protocol: transport.protocolVersion ?? null, ...(await play(client, script)) });
+tell({ protocol, ...(await play(client, turns)) });

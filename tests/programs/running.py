@@ -176,7 +176,8 @@ def python_for_all() -> str | None:
     prefix = setpriv_line() or []
     own = f"{sys.version_info.major}.{sys.version_info.minor}"
     for candidate in (sys.executable, f"/usr/bin/python{own}", f"/usr/local/bin/python{own}"):
-        line = [*prefix, candidate, "-c", "pass"]
+        # By way of a shell: setpriv itself still has root's rights when it starts a program.
+        line = [*prefix, "/bin/sh", "-c", 'exec "$0" -c pass', candidate]
         with contextlib.suppress(OSError):
             if subprocess.run(line, capture_output=True, check=False).returncode == 0:
                 return candidate

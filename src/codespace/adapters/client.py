@@ -10,7 +10,9 @@ import httpx2
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
 
+from codespace.adapters.ungrouped import ungrouped
 from codespace.domain.tool import Json
 
 Era = Literal["2025-11-25", "2026-07-28"]
@@ -19,6 +21,8 @@ _MODES: Mapping[str, Literal["legacy", "2026-07-28"]] = {
     "2026-07-28": "2026-07-28",
 }
 CALL_SECONDS = 60
+FAILURES = (httpx2.HTTPError, httpx2.InvalidURL, MCPError)
+"""How talking to a gateway can fail, other than by a tool's error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +72,8 @@ async def connect_stdio(
         env=dict(environment) if environment is not None else None,
     )
     transport = stdio_client(parameters, errlog=errors or sys.stderr)
-    async with Client(
-        transport, mode=_MODES[era], read_timeout_seconds=CALL_SECONDS, cache=None
+    async with ungrouped(
+        Client(transport, mode=_MODES[era], read_timeout_seconds=CALL_SECONDS, cache=None)
     ) as client:
         yield Connection(client)
 
@@ -82,11 +86,13 @@ async def connect_http(
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     async with (
         httpx2.AsyncClient(headers=headers, timeout=CALL_SECONDS, trust_env=False) as http,
-        Client(
-            streamable_http_client(url, http_client=http),
-            mode=_MODES[era],
-            read_timeout_seconds=CALL_SECONDS,
-            cache=None,
+        ungrouped(
+            Client(
+                streamable_http_client(url, http_client=http),
+                mode=_MODES[era],
+                read_timeout_seconds=CALL_SECONDS,
+                cache=None,
+            )
         ) as client,
     ):
         yield Connection(client)

@@ -6,22 +6,23 @@ It stands around the whole application, so that no route can be added outside of
 import hmac
 import ipaddress
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from codespace.domain.errors import ErrorCode
 
-LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
+LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+_HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[^][\s/@\\?#:,\x00-\x20\x7f]+)(?::(?P<port>[0-9]*))?")
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
     """Who may talk to the server: by which names, from which pages, with which token.
 
-    `names` are host names or addresses without brackets, with `:port` where only that port counts.
+    `names` are as `canonical` returns them, with `:port` where only that port counts.
     """
 
     names: frozenset[str]
@@ -29,53 +30,56 @@ class Access:
 
     def knows_host(self, host: str) -> bool:
         """Say whether a `Host` header names this server."""
-        name, port = split_host(host)
-        return name is not None and (name in self.names or f"{name}:{port}" in self.names)
+        split = split_host(host)
+        if split is None:
+            return False
+        name, port = split
+        return name in self.names or f"{name}:{port}" in self.names
 
     def knows_origin(self, origin: str) -> bool:
         """Say whether an `Origin` header is a page of this server. `null` never is."""
-        try:
-            parts = urlsplit(origin)
-        except ValueError:
-            return False
-        if parts.scheme not in ("http", "https") or parts.path or parts.query or parts.username:
-            return False
-        return self.knows_host(parts.netloc)
+        scheme, separator, host = origin.partition("://")
+        return bool(separator) and scheme.lower() in ("http", "https") and self.knows_host(host)
 
     def admits(self, authorization: str) -> bool:
         """Say whether an `Authorization` header has the token. Takes the same time either way."""
         if self.token is None:
             return True
         scheme, _, given = authorization.partition(" ")
-        same = hmac.compare_digest(
-            given.strip().encode("utf-8", "replace"), self.token.encode("utf-8")
-        )
+        same = hmac.compare_digest(given.strip().encode("utf-8", "replace"), self.token.encode())
         return same and scheme.lower() == "bearer"
 
 
 def access_for(bound: str, extra: Iterable[str], token: str | None) -> Access:
     """Return the access of a server bound to `bound`, reachable by the `extra` names, too."""
-    names = {*LOOPBACK_NAMES, *(name.lower() for name in extra)}
-    try:
-        if not ipaddress.ip_address(bound.strip("[]")).is_unspecified:
-            names.add(bound.strip("[]").lower())
-    except ValueError:
-        names.add(bound.lower())
+    names = {*LOOPBACK_NAMES, *map(canonical, extra)}
+    if canonical(bound) not in ("0.0.0.0", "[::]"):  # noqa: S104 -- compared with, not bound to
+        names.add(canonical(bound))
     return Access(frozenset(names), token)
 
 
-def split_host(host: str) -> tuple[str | None, str]:
-    """Return name and port of a `Host` header; no name when it is not well formed."""
-    host = host.lower()
-    if host.startswith("["):
-        name, closed, rest = host[1:].partition("]")
-        port = rest.removeprefix(":")
-        well = bool(closed) and (not rest or rest.startswith(":"))
-    else:
-        name, _, port = host.partition(":")
-        well = bool(name)
-    if not well or (port and not (port.isascii() and port.isdigit())) or set(name) & set("/@\\?# "):
-        return None, ""
+def canonical(host: str) -> str:
+    """Return the one spelling of a name or `name:port`: lower case, IPv6 short and in brackets."""
+    if host.count(":") > 1 and not host.startswith("["):
+        host = f"[{host}]"
+    split = split_host(host)
+    if split is None:
+        return host.lower()
+    name, port = split
+    return f"{name}:{port}" if port else name
+
+
+def split_host(host: str) -> tuple[str, str] | None:
+    """Return name and port of a `Host` header, or nothing when it is not well formed."""
+    found = _HOST.fullmatch(host.lower())
+    if found is None:
+        return None
+    name, port = found["name"], found["port"] or ""
+    if name.startswith("["):
+        try:
+            name = f"[{ipaddress.IPv6Address(name[1:-1]).compressed}]"
+        except ValueError:
+            return None
     return name, port
 
 

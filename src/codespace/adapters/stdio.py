@@ -105,15 +105,16 @@ async def _read_lines(
                 line = await reader.readline()
             except ValueError:
                 # Past the limit the rest of the line cannot be told from the next message.
-                await answers.send(_refusal(None, PARSE_ERROR, "The message is too long."))
+                await answers.send(NotAMessageError(PARSE_ERROR, "The message is too long.").answer)
                 return
             if not line:
                 return
             if not line.strip():
                 continue
-            message = parse(line)
-            if isinstance(message.message, types.JSONRPCError) and message.message.id is None:
-                await answers.send(message)
+            try:
+                message = parse(line)
+            except NotAMessageError as error:
+                await answers.send(error.answer)
             else:
                 await to_server.send(message)
 
@@ -123,16 +124,39 @@ async def _write_lines(
 ) -> None:
     async with to_client:
         async for item in to_client:
-            text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
-            writer.write(text.encode("utf-8", "replace") + b"\n")
+            writer.write(line_of(item))
             try:
                 await writer.drain()
             except ConnectionError:
                 return  # the client no longer reads; the end of its input says the rest
 
 
+def line_of(item: SessionMessage) -> bytes:
+    """Return a message as one line of JSON."""
+    message = item.message
+    try:
+        text = message.model_dump_json(by_alias=True, exclude_unset=True)
+    except ValueError:
+        # A lone surrogate in what the client sent, repeated to it: its id, say.
+        text = json.dumps(message.model_dump(by_alias=True, exclude_unset=True))
+    return text.encode() + b"\n"
+
+
+class NotAMessageError(Exception):
+    """A line is no JSON-RPC message. `answer` is the error that its sender gets."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(text)
+        error = types.ErrorData(code=code, message=text)
+        self.answer = SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=None, error=error))
+
+
 def parse(line: bytes) -> SessionMessage:
-    """Return the message in a line, or the JSON-RPC error that answers what is not one."""
+    """Return the message in a line.
+
+    Raises:
+        NotAMessageError: it holds none.
+    """
     try:
         return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValueError:
@@ -141,16 +165,8 @@ def parse(line: bytes) -> SessionMessage:
     try:
         loose: object = json.loads(line)
     except (ValueError, RecursionError):
-        return _refusal(None, PARSE_ERROR, "The message is not valid JSON.")
+        raise NotAMessageError(PARSE_ERROR, "The message is not valid JSON.") from None
     try:
         return SessionMessage(types.jsonrpc_message_adapter.validate_python(loose, by_name=False))
     except (ValueError, RecursionError):
-        return _refusal(None, INVALID_REQUEST, "The message is not a JSON-RPC message.")
-
-
-def _refusal(request_id: int | str | None, code: int, text: str) -> SessionMessage:
-    return SessionMessage(
-        types.JSONRPCError(
-            jsonrpc="2.0", id=request_id, error=types.ErrorData(code=code, message=text)
-        )
-    )
+        raise NotAMessageError(INVALID_REQUEST, "The message is no JSON-RPC message.") from None

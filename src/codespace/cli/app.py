@@ -43,7 +43,7 @@ def run(tokens: list[str]) -> int:
             result_action="return_value",
         )
     except CycloptsError as error:
-        return _bad_use(_without_value(error))
+        return _bad_use(str(error))
     except (SettingsError, StoreError) as error:
         return _bad_use(str(error))
     except OSError as error:
@@ -54,9 +54,5 @@ def run(tokens: list[str]) -> int:
 
 
 def _bad_use(message: str) -> int:
-    print(f"codespace: {message}", file=sys.stderr)
+    print(f"codespace: {' '.join(message.split())}", file=sys.stderr)
     return BAD_USE
-
-
-def _without_value(error: CycloptsError) -> str:
-    return " ".join(str(error).split())

@@ -9,7 +9,7 @@ from typing import Annotated, cast
 import anyio
 from cyclopts import Parameter
 
-from codespace.adapters.client import connect_http
+from codespace.adapters.client import FAILURES, connect_http
 from codespace.bootstrap import Gateway, open_gateway
 from codespace.cli.flags import Directory, Flags, load_settings
 from codespace.domain.errors import CodeSpaceError
@@ -39,7 +39,10 @@ def call(
     """
     if url is not None:
         token = None if token_file is None else read_token_file(token_file)
-        return anyio.run(_call_remote, url, token, tool, arguments, json_text)
+        try:
+            return anyio.run(_call_remote, url, token, tool, arguments, json_text)
+        except FAILURES as error:
+            raise SettingsError(f"{url} does not answer as a gateway: {error}") from None
     loaded = load_settings(path, flags)
 
     async def local() -> int:
@@ -126,7 +129,7 @@ def _arguments(
         given.update(cast("dict[str, object]", parsed))
     for argument in arguments:
         key, equals, text = argument.partition("=")
-        if not equals:
+        if not key or not equals:
             raise SettingsError(f"{argument!r} is not key=value")
         given[key] = _value(schema, key, text)
     return given
@@ -138,7 +141,7 @@ def _value(schema: Json, key: str, text: str) -> object:
     elif text.startswith("@"):
         try:
             text = Path(text[1:]).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):
+        except (OSError, ValueError):
             raise SettingsError(f"{key}: the file {text[1:]!r} cannot be read as text") from None
     return text if _takes_text(schema, key) else _parse(key, text)
 

@@ -91,11 +91,13 @@ def recover(
     """
     recovery = Recovery(operations, now_ms, durable)
     found = (operations.find(operation_id) for operation_id in operations.unfinished())
-    return tuple(
+    settled = tuple(
         recovery.settle(operation, workspaces.get(operation.workspace_id))
         for operation in found
         if operation is not None
     )
+    operations.store.reclaim()
+    return settled
 
 
 @dataclass(frozen=True, slots=True)

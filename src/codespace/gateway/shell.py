@@ -2,13 +2,13 @@
 
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import anyio
 import anyio.abc
 import anyio.to_thread
 
-from codespace.domain.errors import CodeSpaceError
+from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.ids import ProcessId
 from codespace.domain.limits import Limits
 from codespace.domain.workspace import Workspace
@@ -36,7 +36,7 @@ class ShellOutcome:
 class _Waiting:
     done: anyio.Event
     outcome: ShellOutcome | None = None
-    error: CodeSpaceError | None = None
+    error: Exception | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,8 @@ class Shell:
     async def run(self, workspace: Workspace, text: str, *, timeout_ms: int | None) -> ShellOutcome:
         """Run `text` with bash and return once its whole subtree has ended.
 
+        When the runner is lost, what came until then is returned, with the end `unknown`.
+
         Raises:
             CodeSpaceError: as starting any command does.
         """
@@ -69,7 +71,7 @@ class Shell:
         async def collect() -> None:
             try:
                 waiting.outcome = await self._collect(workspace, started.process_id, began)
-            except CodeSpaceError as error:
+            except Exception as error:  # noqa: BLE001 -- it is the call's; here it would end the gateway
                 waiting.error = error
             finally:
                 waiting.done.set()
@@ -86,29 +88,45 @@ class Shell:
         self, workspace: Workspace, process_id: ProcessId, began: float
     ) -> ShellOutcome:
         tail = Tail(self.limits.bash_output_max_bytes, self.limits.bash_output_max_lines)
-        spool = _Spool(
-            OutputFile(workspace.root, f"{process_id}.txt", self.limits.bash_full_output_max_bytes),
-            self.limits,
-            self._in_thread,
+        file = OutputFile(
+            workspace.root, f"{process_id}.txt", self.limits.bash_full_output_max_bytes
         )
-        cursor, eof = 0, False
-        async with self.processes.asking(process_id) as runner:
-            while not eof:
-                chunk = await runner.read(
-                    process_id,
-                    cursor,
-                    max_bytes=self.limits.output_chunk_max_bytes,
-                    wait_ms=self.limits.wait_max_ms,
-                )
-                cursor, eof = chunk.cursor, chunk.eof
-                tail.add(chunk.text)
-                await spool.add(chunk.text)
-            state = await runner.status(process_id)
-        output = tail.text()
-        path = await spool.finish(needed=tail.truncated)
+        spool = _Spool(file, self.limits.bash_output_max_bytes, self._in_thread)
+        try:
+            state = await self._follow(process_id, tail, spool)
+            path = await spool.finish(needed=tail.truncated)
+        finally:
+            file.close()
         return ShellOutcome(
-            process_id, output, tail.truncated, path, state, time.monotonic() - began
+            process_id, tail.text(), tail.truncated, path, state, time.monotonic() - began
         )
+
+    async def _follow(self, process_id: ProcessId, tail: Tail, spool: "_Spool") -> ProcessState:
+        cursor, eof = 0, False
+        try:
+            async with self.processes.asking(process_id) as runner:
+                while not eof:
+                    chunk = await runner.read(
+                        process_id,
+                        cursor,
+                        max_bytes=self.limits.output_chunk_max_bytes,
+                        wait_ms=self.limits.wait_max_ms,
+                    )
+                    cursor, eof = chunk.cursor, chunk.eof
+                    tail.add(chunk.text)
+                    await spool.add(chunk.text)
+                return await runner.status(process_id)
+        except CodeSpaceError as error:
+            if error.code is not ErrorCode.PROCESS_NOT_FOUND:
+                raise
+            # It was started, or may have been: to call that refused would invite a second one.
+            return ProcessState(
+                running=False,
+                output_total=cursor,
+                output_retained_from=0,
+                eof=False,
+                termination="unknown",
+            )
 
     async def _in_thread(self, work: Callable[[], None]) -> None:
         await anyio.to_thread.run_sync(work, limiter=self.limiter)
@@ -116,31 +134,29 @@ class Shell:
 
 @dataclass(slots=True)
 class _Spool:
-    """Holds the output in memory until it is sure that it needs a file."""
+    """Holds the output in memory until it is sure that it needs a file, then writes in pieces."""
 
     file: OutputFile
-    limits: Limits
+    hold_chars: int
     in_thread: Callable[[Callable[[], None]], Awaitable[None]]
-    held: list[str] | None = None
-    held_bytes: int = 0
-    opened: bool = False
+    _held: list[str] = field(default_factory=list[str], init=False)
+    _held_chars: int = field(default=0, init=False)
 
     async def add(self, text: str) -> None:
-        held = self.held or []
-        held.append(text)
-        self.held, self.held_bytes = held, self.held_bytes + len(text)
-        if self.held_bytes > self.limits.bash_output_max_bytes:
+        self._held.append(text)
+        self._held_chars += len(text)
+        # So many characters are as many bytes at least: what is cut off is in the file.
+        if self._held_chars > self.hold_chars:
             await self._flush()
 
     async def finish(self, *, needed: bool) -> str | None:
-        """Close the file and return its path, or `None` when there is none."""
-        if needed:
-            await self._flush()
-        if not self.opened:
+        """Return the file's path, or `None` when there is none."""
+        if not needed:
             return None
-        await self.in_thread(self.file.close)
+        await self._flush()
         return self.file.path
 
     async def _flush(self) -> None:
-        text, self.held, self.held_bytes, self.opened = "".join(self.held or []), None, 0, True
+        text = "".join(self._held)
+        self._held, self._held_chars = [], 0
         await self.in_thread(lambda: self.file.append(text))

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from codespace.runner.launchers import end_launcher
+
 ACKNOWLEDGEMENT = b"\x06"
 
 _ACKNOWLEDGE_AND_WAIT = r'printf "\006"; read -r _ || exit 125; '
@@ -138,26 +140,33 @@ def mend_for(reason: str) -> str:
 def _probe_one(launcher: Launcher) -> ProbeResult:
     line = [launcher.path, *containment_arguments(), _SHELL, "-c", "exit 0"]
     try:
-        # The launcher's path is the operator's own installation, and there is no shell text of
-        # anybody else in the line.
-        done = subprocess.run(  # noqa: S603 -- as said above
-            line,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            env={},
-            timeout=_PROBE_SECONDS,
-            check=False,
-            start_new_session=True,
-        )
+        status, said = _run_bounded(line)
     except subprocess.TimeoutExpired:
         return _failed(launcher, f"It did not finish within {_PROBE_SECONDS:g} seconds.")
     except OSError as error:
         return _failed(launcher, f"It does not start: {error.strerror}.")
-    if done.returncode == 0:
+    if status == 0:
         return ProbeResult(works=True, path=launcher.path, version=launcher.version)
-    said = done.stderr.decode(errors="replace").strip().removeprefix("bwrap: ")
-    return _failed(launcher, said[-500:] or f"It ended with status {done.returncode}.")
+    complaint = said.strip().removeprefix("bwrap: ")
+    return _failed(launcher, complaint[-500:] or f"It ended with status {status}.")
+
+
+def _run_bounded(line: Sequence[str]) -> tuple[int, str]:
+    """Return a launcher's status and what it said on stderr; leave nothing of it in any case."""
+    with subprocess.Popen(  # noqa: S603 -- the operator's own installation, and our own text
+        line,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env={},
+        start_new_session=True,
+    ) as process:
+        try:
+            _, said = process.communicate(timeout=_PROBE_SECONDS)
+        except subprocess.TimeoutExpired:
+            end_launcher(process.pid)
+            raise
+        return process.returncode, said.decode(errors="replace")
 
 
 def _failed(launcher: Launcher, reason: str) -> ProbeResult:

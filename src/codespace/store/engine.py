@@ -31,8 +31,13 @@ class Store:
         durable: whether a commit survives a power cut; a killed process never loses one.
     """
 
-    def __init__(self, path: str | None = None, *, durable: bool = True) -> None:
+    def __init__(
+        self, path: str | None = None, *, durable: bool = True, patience_seconds: float = 3.0
+    ) -> None:
         """Open the file at `path`, or a database in memory that nothing survives.
+
+        A client may start its server anew before the old one has left: `patience_seconds` is how
+        long another holder of the file is waited for.
 
         Raises:
             StoreError: the file is damaged, is something else, is newer than this version, or is
@@ -44,7 +49,7 @@ class Store:
         if path is None:
             self._open(":memory:")
             return
-        resolved, self._lock = claim(path)
+        resolved, self._lock = claim(path, patience_seconds=patience_seconds)
         try:
             self._open(resolved)
         except BaseException:

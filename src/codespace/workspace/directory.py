@@ -165,7 +165,7 @@ class RootDirectory:
         """
         with self.parent(path) as (directory, name):
             try:
-                descriptor = _open_regular(path, directory, name)
+                descriptor = open_regular(path, directory, name)
             except OSError as error:
                 raise failure(path, error) from error
         try:
@@ -252,7 +252,13 @@ def refusal(
     return CodeSpaceError(code, f"The path {shown(path)} {why}.", details=details)
 
 
-def _open_regular(path: str, directory: int, name: str) -> int:
+def open_regular(path: str, directory: int, name: str) -> int:
+    """Open the regular file `name` of a directory that was walked to; `path` is for the error.
+
+    Raises:
+        CodeSpaceError: SYMLINK_REJECTED or SPECIAL_FILE_REJECTED.
+        OSError: `failure` says what it means.
+    """
     # An O_PATH descriptor holds the node without opening it, so that a device or a FIFO that is
     # swapped in is never touched: only the very node that was judged is then opened for reading.
     node = os.open(name, _NODE, dir_fd=directory)
@@ -302,16 +308,19 @@ def _require_unicode(path: str) -> None:
 def _why_blocked(
     path: str, component: str, parent: int, name: str, error: OSError
 ) -> CodeSpaceError:
-    # The kernel says ENOTDIR for a link, too. What stands there now decides the word, no more.
+    # The kernel says ENOTDIR for a link, too. What stands there now decides the word, no more;
+    # a directory by now means that somebody swapped it in, and that asking again is worth it.
     if error.errno not in (errno.ENOTDIR, errno.ELOOP):
         return failure(path, error)
     try:
         mode = os.lstat(name, dir_fd=parent).st_mode
     except OSError:
         return failure(path, error)
+    if stat.S_ISDIR(mode):
+        return failure(path, BlockingIOError(errno.EAGAIN, "changed while it was resolved"))
     if stat.S_ISLNK(mode):
         code, what = ErrorCode.SYMLINK_REJECTED, "which is a symbolic link"
-    elif stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+    elif stat.S_ISREG(mode):
         code, what = ErrorCode.PATH_NOT_DIRECTORY, "which is no directory"
     else:
         code, what = ErrorCode.SPECIAL_FILE_REJECTED, "which is a device, socket or FIFO"

@@ -12,12 +12,13 @@ from codespace.domain.operation import FileImage
 from codespace.domain.patch import ABSENT
 from codespace.workspace.directory import RootDirectory
 from codespace.workspace.placing import Ownership, Placed, Placer, by_directory
-from codespace.workspace.survey import read_file
+from codespace.workspace.survey import Found, Standing, read_files
 
 OTHER = "other"
 """The version of what is no readable regular file."""
 
-_ANY_SIZE = 1 << 62
+ANY_SIZE = 1 << 62
+"""No limit: what a patch wrote may be read back."""
 
 
 def current_version(root: RootDirectory, path: str, made: Collection[str] = ()) -> str:
@@ -26,13 +27,17 @@ def current_version(root: RootDirectory, path: str, made: Collection[str] = ()) 
     A directory that the operation itself made there counts as no file.
     """
     try:
-        return read_file(root, path, limit=_ANY_SIZE).version
-    except CodeSpaceError as error:
-        if error.code in (ErrorCode.FILE_NOT_FOUND, ErrorCode.PATH_NOT_DIRECTORY):
-            return ABSENT
-        if error.code is ErrorCode.IS_A_DIRECTORY and path in made:
-            return ABSENT
+        ((_, standing),) = read_files(root, (path,), lambda: ANY_SIZE)
+    except CodeSpaceError:
         return OTHER
+    return version_standing(path, standing, made)
+
+
+def version_standing(path: str, standing: Standing, made: Collection[str]) -> str:
+    """Return what stands at `path` as a version."""
+    if isinstance(standing, Found):
+        return standing.version
+    return ABSENT if standing == "absent" or path in made else OTHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +116,8 @@ class Restorer:
                     self.placer.sync_directory(dir_fd)
             except CodeSpaceError as error:
                 # The directory was the patch's own and is gone: its parent was synced for that.
-                synced = synced and error.code is ErrorCode.FILE_NOT_FOUND
+                gone = (ErrorCode.FILE_NOT_FOUND, ErrorCode.PATH_NOT_DIRECTORY)
+                synced = synced and error.code in gone
             except OSError:
                 synced = False
         return synced

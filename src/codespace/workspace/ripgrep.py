@@ -17,10 +17,13 @@ from importlib import metadata
 from pathlib import Path
 
 from codespace.domain.errors import CodeSpaceError, ErrorCode
+from codespace.workspace.confinement import confined
 
 _CHUNK_BYTES = 1024 * 1024
 _COMPLAINT_MAX_BYTES = 16 * 1024
 _FATAL = 2
+_ENDS = (0, 1, _FATAL)
+"""Found, not found, and something went wrong: without a complaint, a file that cannot be read."""
 
 # Nothing of the machine may leak in: no configuration, no global ignore files. Files that vanish
 # or may not be read are no reason to complain, so what is left on stderr is fatal.
@@ -94,20 +97,25 @@ def _start(
     program = ripgrep_path()
     if program is None:
         raise _failed("ENOENT", "is not installed; install the Python package 'ripgrep'")
-    try:
-        return subprocess.Popen(  # noqa: S603 -- no shell; the client's text is in `--name=` form
-            [program, *_ALWAYS, *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=complaint,
-            cwd=f"/proc/self/fd/{directory}",
-            env={},
-            pass_fds=keep,
-            bufsize=0,
-        )
-    except OSError as error:
-        symbol = errno.errorcode.get(error.errno or errno.EIO, "EIO")
-        raise _failed(symbol, f"did not start: {error.strerror}") from error
+    with Path(os.devnull).open("rb") as nothing:
+
+        def start() -> subprocess.Popen[bytes]:
+            return subprocess.Popen(  # noqa: S603 -- no shell; a client's text is in `--name=` form
+                [program, *_ALWAYS, *arguments],
+                stdin=nothing,
+                stdout=subprocess.PIPE,
+                stderr=complaint,
+                cwd=f"/proc/self/fd/{directory}",
+                env={},
+                pass_fds=keep,
+                bufsize=0,
+            )
+
+        try:
+            return confined(start, program=program, directory=directory)
+        except OSError as error:
+            symbol = errno.errorcode.get(error.errno or errno.EIO, "EIO")
+            raise _failed(symbol, f"did not start: {error.strerror}") from error
 
 
 def _chunks(process: subprocess.Popen[bytes], deadline: Deadline) -> Generator[bytes]:
@@ -143,8 +151,8 @@ def _judge(code: int | None, complaint: bytes) -> None:
             f"The pattern cannot be searched for: {_reason(complaint)}.",
             details={"path": "pattern"},
         )
-    if code is not None and code < 0:
-        raise _failed("EIO", f"was ended by signal {-code}; ask for fewer files")
+    if code not in _ENDS:
+        raise _failed("EIO", f"ended with status {code}; ask for fewer files")
 
 
 def _reason(complaint: bytes) -> str:

@@ -7,18 +7,22 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Literal
 
 from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.limits import Limits
 from codespace.domain.patch import ABSENT
 from codespace.domain.paths import ROOT, ancestors, clean, shown, shown_raw
 from codespace.patching.planning import DirectoryEntry, Entry, FileEntry
-from codespace.workspace.directory import RootDirectory, failure, refusal
+from codespace.workspace.directory import RootDirectory, failure, open_regular, refusal
 
 _CHUNK_BYTES = 1024 * 1024
 _UNSETTLED_NS = 100_000_000
+_ATTEMPTS = 3
 
 Mark = tuple[int, int, int, int, int]
 """Device, inode, size, change of content and change of status in ns: one state of one file."""
@@ -41,6 +45,10 @@ class Found:
     unsettled: bool
 
 
+Standing = Found | Literal["absent", "directory"]
+"""What stands at a path."""
+
+
 @dataclass(slots=True)
 class Survey:
     """The state of some paths, each looked at once. `files` holds what is regular and present."""
@@ -50,6 +58,7 @@ class Survey:
     entries: dict[str, Entry] = field(default_factory=dict[str, Entry])
     files: dict[str, Found] = field(default_factory=dict[str, Found])
     _seen: set[str] = field(default_factory=set[str])
+    _above: set[str] = field(default_factory=set[str])
     _total_bytes: int = 0
 
     def look(self, paths: Iterable[str]) -> None:
@@ -59,13 +68,16 @@ class Survey:
             CodeSpaceError: SYMLINK_REJECTED, SPECIAL_FILE_REJECTED, FILE_OPERATION_FAILED,
                 LIMIT_EXCEEDED.
         """
-        for path in paths:
-            if path not in self._seen:
-                self._seen.add(path)
-                self._read(path)
-            for above in ancestors(path):
-                if above not in self._seen and above not in self.entries:
-                    self._look_above(above)
+        fresh = [path for path in dict.fromkeys(paths) if path not in self._seen]
+        self._seen.update(fresh)
+        if ROOT in fresh:
+            self.entries[ROOT] = DirectoryEntry()
+        for path, standing in read_files(self.root, fresh, self._left):
+            self._put(path, standing)
+        for above in dict.fromkeys(above for path in fresh for above in ancestors(path)):
+            if above not in self._seen and above not in self._above:
+                self._above.add(above)
+                self._look_above(above)
 
     def require(self, expected: Mapping[str, str]) -> None:
         """Compare files with the versions that the client has seen; keys are its own paths.
@@ -83,22 +95,15 @@ class Survey:
             if actual != version:
                 raise changed(path, expected=version, actual=actual)
 
-    def _read(self, path: str) -> None:
-        if path == ROOT:
+    def _put(self, path: str, standing: Standing) -> None:
+        if isinstance(standing, Found):
+            self._total_bytes += len(standing.data)
+            self.files[path] = standing
+            self.entries[path] = FileEntry(standing.data)
+        elif standing == "directory":
             self.entries[path] = DirectoryEntry()
-            return
-        self.entries.pop(path, None)
-        try:
-            found = read_file(self.root, path, limit=self._left())
-        except CodeSpaceError as error:
-            if error.code is ErrorCode.IS_A_DIRECTORY:
-                self.entries[path] = DirectoryEntry()
-            elif error.code not in (ErrorCode.FILE_NOT_FOUND, ErrorCode.PATH_NOT_DIRECTORY):
-                raise
-            return
-        self._total_bytes += len(found.data)
-        self.entries[path] = FileEntry(found.data)
-        self.files[path] = found
+        else:
+            self.entries.pop(path, None)
 
     def _look_above(self, path: str) -> None:
         kind = self.root.look(path).kind
@@ -112,24 +117,57 @@ class Survey:
         return min(self.limits.patch_file_max_bytes, left)
 
 
-def read_file(root: RootDirectory, path: str, *, limit: int) -> Found:
-    """Read one regular file whole, with the marks that belong to these very bytes.
+def read_files(
+    root: RootDirectory, paths: Iterable[str], limit: Callable[[], int]
+) -> Iterator[tuple[str, Standing]]:
+    """Read what stands at `paths`, directory by directory; `limit` is asked before each file.
+
+    The root itself is passed over: it is always a directory.
 
     Raises:
-        CodeSpaceError: what `RootDirectory.open_file` raises; LIMIT_EXCEEDED above `limit` bytes;
-            FILE_OPERATION_FAILED for a file that does not stop changing.
+        CodeSpaceError: SYMLINK_REJECTED, SPECIAL_FILE_REJECTED, FILE_OPERATION_FAILED; and
+            LIMIT_EXCEEDED above the limit.
     """
-    with root.open_file(path) as descriptor:
-        try:
-            for _ in range(3):
-                before = os.fstat(descriptor)
-                if before.st_size > limit:
-                    raise _too_large(path, limit)
-                data = _content(descriptor, before.st_size)
-                if mark_of(os.fstat(descriptor)) == mark_of(before) and len(data) == before.st_size:
-                    return _found(data, before)
-        except OSError as error:
-            raise failure(path, error) from error
+    below = sorted((path for path in paths if path != ROOT), key=_by_directory)
+    for _, group in groupby(below, key=_directory):
+        names = list(group)
+        with ExitStack() as stack:
+            try:
+                directory, _ = stack.enter_context(root.parent(names[0]))
+            except CodeSpaceError as error:
+                if error.code not in (ErrorCode.FILE_NOT_FOUND, ErrorCode.PATH_NOT_DIRECTORY):
+                    raise
+                directory = None
+            for path in names:
+                yield path, "absent" if directory is None else _standing(path, directory, limit())
+
+
+def _standing(path: str, directory: int, limit: int) -> Standing:
+    try:
+        descriptor = open_regular(path, directory, path.rpartition("/")[2])
+    except FileNotFoundError:
+        return "absent"
+    except IsADirectoryError:
+        return "directory"
+    except OSError as error:
+        raise failure(path, error) from error
+    try:
+        return _read(path, descriptor, limit)
+    except OSError as error:
+        raise failure(path, error) from error
+    finally:
+        os.close(descriptor)
+
+
+def _read(path: str, descriptor: int, limit: int) -> Found:
+    """Read a file whole, with the marks that belong to these very bytes."""
+    for _ in range(_ATTEMPTS):
+        before = os.fstat(descriptor)
+        if before.st_size > limit:
+            raise _too_large(path, limit)
+        data = _content(descriptor, before.st_size)
+        if len(data) == before.st_size and mark_of(os.fstat(descriptor)) == mark_of(before):
+            return _found(data, before)
     raise refusal(
         path, ErrorCode.FILE_OPERATION_FAILED, "is being written by another program; try again"
     )
@@ -186,3 +224,11 @@ def _too_large(path: str, limit: int) -> CodeSpaceError:
         f"{shown(path)} is too large for a patch, or all its files together are.",
         details={"path": shown_raw(path), "limit": limit},
     )
+
+
+def _directory(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _by_directory(path: str) -> tuple[str, str]:
+    return _directory(path), path

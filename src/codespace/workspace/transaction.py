@@ -5,6 +5,7 @@ Whether it may be written was decided before; what the ledger says of it is the 
 
 import errno
 import os
+import threading
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -15,12 +16,16 @@ from codespace.domain.patch import ABSENT, PatchStatus, PlannedFile
 from codespace.domain.paths import shown, shown_raw
 from codespace.workspace.draft import Draft
 from codespace.workspace.placing import Ownership, Placed, Placer, by_directory
-from codespace.workspace.restore import Restorer, current_version
-from codespace.workspace.survey import changed, mark_of
+from codespace.workspace.restore import ANY_SIZE, Restorer, current_version, version_standing
+from codespace.workspace.survey import changed, mark_of, read_files
 
 _SYNC_EACH_UP_TO = 4
 """Up to here an fsync for each file is the fastest. For 200 files on ext4 a single syncfs takes
 8 ms, where 200 calls of fsync take 60 ms, and 30 ms when they are spread over four threads."""
+
+
+_KEPT_UP_TO = 256
+_NODE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +82,7 @@ class Transaction:
         self._stage(writes)
         self._swap_in(writes)
         self._remove(file for file in deletes if file not in in_the_way)
-        import threading
-        def go(fds):
-            for f in fds: os.close(f)
-        import sys
-        t=threading.Thread(target=go,args=(self._kept,))
-        if len(self._kept)>4: t.start()
-        else: go(self._kept)
+        self._let_go()
         if self.durable:
             self._sync_directories()
         self._verify()
@@ -139,13 +138,23 @@ class Transaction:
             with self.placer.root.parent(self._at) as (dir_fd, _):
                 for file in group:
                     self._require_unchanged(file, dir_fd)
-                    self._keep_open(file, dir_fd)
+                    self._keep(file, dir_fd)
                     temporary = self.placer.temporary_name(file.position)
                     self.placer.calls.rename(temporary, file.name, dir_fd=dir_fd)
 
-    def _keep_open(self, file: Placed, dir_fd: int) -> None:
-        if file.path in self.draft.found:
-            self._kept.append(os.open(file.name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=dir_fd))
+    def _keep(self, file: Placed, dir_fd: int) -> None:
+        """Keep the old file's blocks for a moment: freeing them is half the cost of a rename."""
+        if file.path in self.draft.found and len(self._kept) < _KEPT_UP_TO:
+            with suppress(OSError):
+                self._kept.append(os.open(file.name, _NODE, dir_fd=dir_fd))
+
+    def _let_go(self) -> None:
+        """Free what was replaced while this thread goes on: nothing waits for that."""
+        kept, self._kept = self._kept, []
+        if len(kept) > _SYNC_EACH_UP_TO:
+            threading.Thread(target=_close, args=(kept,), name="let go").start()
+        else:
+            _close(kept)
 
     def _remove(self, deletes: Iterable[Placed]) -> None:
         for group in by_directory(deletes):
@@ -184,11 +193,12 @@ class Transaction:
                 self.placer.sync_directory(dir_fd)
 
     def _verify(self) -> None:
-        for image in self.draft.images:
-            self._at = image.path
-            actual = current_version(self.placer.root, image.path, self.draft.directories)
-            if actual != image.planned_version:
-                raise _not_as_written(image, actual)
+        images = {image.path: image for image in self.draft.images}
+        for path, standing in read_files(self.placer.root, images, lambda: ANY_SIZE):
+            self._at = path
+            actual = version_standing(path, standing, self._made)
+            if actual != images[path].planned_version:
+                raise _not_as_written(images[path], actual)
 
     def _undo(self, error: CodeSpaceError) -> Ending:
         states = self._restore()
@@ -210,6 +220,7 @@ class Transaction:
         A file that was never swapped belongs to whoever changed it meanwhile, and is left alone.
         One that was swapped and then changed by somebody is left alone, too, but counts.
         """
+        self._let_go()
         placer, images = self.placer, self.draft.images
         restorer = Restorer(placer, images, tuple(self._made), durable=self.durable)
         placer.remove_temporaries(self._files)
@@ -224,6 +235,11 @@ class Transaction:
         if clean and all(states[path] == "before" for path in self._swapped):
             return None
         return [{"path": shown_raw(path), "state": state} for path, state in states.items()]
+
+
+def _close(descriptors: Iterable[int]) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
 def _write_failed(path: str, error: OSError) -> CodeSpaceError:

@@ -44,8 +44,8 @@ def test_places_above_the_start_do_not_count():
 
 
 def test_blank_lines_do_not_vote():
-    lines = ["", "", "", "q", "", "a", "x"]
-    assert _nearest(lines, ["", "a", "b"]) == Nearest(4, 2, "b", "x")
+    lines = ["", "z", "", "", "q", "k", "w"]
+    assert _nearest(lines, ["", "k", "", ""]) == Nearest(4, 0, "", "q")
 
 
 def test_without_an_equal_line_a_similar_one_shows_the_place():

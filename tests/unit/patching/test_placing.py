@@ -72,6 +72,7 @@ def test_a_chunk_of_context_plans_nothing():
         pytest.param("a\n\nb\n", "@@\n-a\n+A\n\n@@\n-b\n+B", "A\n\nB\n", id="blank-is-context"),
         pytest.param("p\nq\n", "@@\n q\n\n+n", "p\nq\n\nn\n", id="blank-before-addition"),
         pytest.param("p\nq\n", "@@\n q\n-", "p\nq\n", id="removed-blank-forgiven"),
+        pytest.param("\ny\n", "@@\n \n-", "y\n", id="forgiven-blank-takes-its-context-along"),
         pytest.param("", "\n+f", "\nf\n", id="blank-on-empty-file"),
         pytest.param("", "@@\n", "", id="lone-blank-on-empty-file"),
         pytest.param("a\nb\n", "\n@@\n-a\n+A", "A\nb\n", id="leading-blank-without-effect"),

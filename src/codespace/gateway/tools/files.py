@@ -9,7 +9,7 @@ import anyio
 import anyio.to_thread
 from pydantic import Field
 
-from codespace.domain.limits import Limits
+from codespace.domain.limits import JSON_INTEGER_MAX, Limits
 from codespace.domain.tool import Call, Effect, Params, Result, Tool, define
 from codespace.domain.workspace import Root
 from codespace.workspace import files, search
@@ -28,7 +28,7 @@ class ReadParams(Params):
     """The workspace, as `workspace_info` lists it."""
     path: Annotated[str, Field(min_length=1)]
     """The file, relative to the workspace's root, with `/` between names."""
-    offset: Annotated[int, Field(ge=0)] = 0
+    offset: Annotated[int, Field(ge=0, le=JSON_INTEGER_MAX)] = 0
     """The first byte to return."""
     max_bytes: Annotated[int, Field(ge=1, le=LIMITS.read_max_bytes)] | None = None
     """At most this many bytes of the file. Left out: 512 KiB, less where JSON would swell it."""

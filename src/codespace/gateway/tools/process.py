@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from codespace.domain.ids import ProcessId
-from codespace.domain.limits import Limits
+from codespace.domain.limits import JSON_INTEGER_MAX, Limits
 from codespace.domain.tool import Call, Effect, Params, Result, Tool, define
 from codespace.gateway.processes import CommandOptions, Processes
 from codespace.runner.api import ProcessState
@@ -48,7 +48,7 @@ class ProcessParams(Params):
 class ReadProcessParams(ProcessParams):
     """Arguments of `read_process`."""
 
-    cursor: Annotated[int, Field(ge=0)] = 0
+    cursor: Annotated[int, Field(ge=0, le=JSON_INTEGER_MAX)] = 0
     """The byte of the whole output to go on from: the last answer's `cursor`."""
     wait_ms: WaitMs = 0
     """Wait this long for something new."""

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from codespace.domain.limits import JSON_INTEGER_MAX
 from codespace.domain.tool import Call, Effect, Params, Result, Tool, define
 from codespace.gateway.shell import Shell
 
@@ -16,7 +17,7 @@ class BashParams(Params):
     """The workspace, as `workspace_info` lists it."""
     command: str
     """The text that bash runs, in the workspace's root."""
-    timeout_ms: Annotated[int, Field(ge=1)] | None = None
+    timeout_ms: Annotated[int, Field(ge=1, le=JSON_INTEGER_MAX)] | None = None
     """Ends it after this time; the operator's time limit applies in any case."""
 
 
