@@ -197,10 +197,12 @@ def is_loopback(host: str) -> bool:
 
 
 def _is_host(text: str) -> bool:
+    if re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:[0-9]{1,5})?", text):
+        return True
     try:
-        return ipaddress.ip_address(text).version == 6  # noqa: PLR2004 -- IPv6 without brackets
+        return bool(ipaddress.IPv6Address(text))
     except ValueError:
-        return re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:[0-9]{1,5})?", text) is not None
+        return False
 
 
 def read_token_file(path: str) -> str:
@@ -212,7 +214,7 @@ def read_token_file(path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"--http-token-file cannot be read: {_reason(error)}") from None
+        raise SettingsError(f"the token file {path!r} cannot be read: {_reason(error)}") from None
 
 
 def _read_file(path: str) -> dict[str, object]:

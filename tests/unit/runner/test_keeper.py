@@ -5,15 +5,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from programs.running import living, new_token
 
 from codespace.runner import keeper
 from codespace.runner.keeper import ask_to_end, descendants, signal_quietly
+from programs.running import living, new_token
 
 
 class Kept:
@@ -40,14 +40,14 @@ class Kept:
 
     def news(self) -> list[str]:
         """Return all that it says until it ends."""
-        with open(self._news, encoding="ascii") as file:
+        with os.fdopen(self._news, encoding="ascii") as file:
             lines = file.read().splitlines()
         self.process.communicate(timeout=20)
         return lines
 
 
 @contextmanager
-def kept(*argv: str) -> Iterator[Kept]:
+def kept(*argv: str) -> Generator[Kept]:
     keeping = Kept(*argv)
     yield keeping
     assert keeping.process.poll() == 0
@@ -122,19 +122,23 @@ def test_a_command_gets_what_the_keeper_was_given_and_no_more():
         assert stdout is not None
         assert sorted(stdout.read().decode().splitlines()) == [
             "PATH=/usr/bin:/bin",
-            f"PWD={os.getcwd()}",
+            f"PWD={Path.cwd()}",
         ]
         assert ended(keeping.news()) == "ended 0"
 
 
 @pytest.mark.parametrize("listed", [True, False])
 def test_descendants_are_found_below_children_and_threads(
-    monkeypatch: pytest.MonkeyPatch, listed: bool
+    monkeypatch: pytest.MonkeyPatch, *, listed: bool
 ):
     if not listed:  # a kernel without /proc/PID/task/TID/children
-        monkeypatch.setattr(os.path, "exists", lambda _path: False)  # pyright: ignore[reportUnknownLambdaType] -- any path
-    text = "import threading,subprocess,sys\nthreading.Thread(target=lambda: subprocess.run(['sh','-c','sleep 60; :'])).start()"
-    process = subprocess.Popen([sys.executable, "-I", "-S", "-c", text])
+        monkeypatch.setattr(os.path, "exists", _nothing_exists)
+    code = (
+        "import threading, subprocess\n"
+        "line = ['sh', '-c', 'sleep 60; :']\n"
+        "threading.Thread(target=lambda: subprocess.run(line)).start()"
+    )
+    process = subprocess.Popen([sys.executable, "-I", "-S", "-c", code])
     try:
         _until(lambda: len(list(descendants(process.pid))) == 2)
     finally:
@@ -156,6 +160,10 @@ def test_asking_reaches_at_most_the_given_number():
     _until(lambda: len([pid for pid in descendants(process.pid) if _runs(pid)]) == 1)
     ask_to_end(process.pid)
     process.wait(timeout=20)
+
+
+def _nothing_exists(_path: str) -> bool:
+    return False
 
 
 def _runs(pid: int) -> bool:

@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 
 import pytest
-from programs.running import living, new_token
 
 from codespace.runner.launchers import end_launcher, end_orphaned_launchers, mark
 from codespace.runner.sandbox import containment_arguments, probe
+from programs.running import living, new_token
 
 needs_namespace = pytest.mark.skipif(
     not probe().works, reason=f"no PID namespace here: {probe().reason}"

@@ -10,7 +10,7 @@ from codespace.domain.ids import OperationId
 from codespace.workspace.directory import open_root, register
 from codespace.workspace.placing import Ownership, Placed, Placer, by_directory
 from codespace.workspace.syscalls import Syscalls
-from doubles.failing_syscalls import FailingSyscalls, Faults
+from doubles.failing_syscalls import Call, FailingSyscalls, Faults
 
 
 @pytest.fixture
@@ -42,9 +42,9 @@ def test_a_file_of_somebody_else_that_cannot_be_given_back_keeps_its_group_at_le
 ) -> None:
     asked: list[str] = []
 
-    def denied(number: int, name: str) -> int | None:
-        asked.append(name)
-        return errno.EPERM if name == "chown" else None
+    def denied(call: Call) -> int | None:
+        asked.append(call.name)
+        return errno.EPERM if call.name == "chown" else None
 
     unprivileged = Placer(placer.root, placer.operation_id, FailingSyscalls(Faults(fails=denied)))
     owner = Ownership(0o600, os.geteuid() + 1, os.getegid())
@@ -70,7 +70,7 @@ def test_a_directory_that_cannot_be_synced_by_itself_is_synced_with_its_filesyst
     placer: Placer,
 ) -> None:
     for error, expected in ((errno.EINVAL, ["sync", "sync_filesystem"]), (None, ["sync"])):
-        faults = Faults(fails=lambda number, name, error=error: error if name == "sync" else None)
+        faults = Faults(fails=lambda call, error=error: error if call.name == "sync" else None)
         Placer(placer.root, placer.operation_id, FailingSyscalls(faults)).sync_directory(
             placer.root.fd
         )
@@ -78,7 +78,7 @@ def test_a_directory_that_cannot_be_synced_by_itself_is_synced_with_its_filesyst
 
 
 def test_a_disk_that_fails_to_sync_is_not_hidden(placer: Placer) -> None:
-    faults = Faults(fails=lambda number, name: errno.EIO)
+    faults = Faults(fails=lambda _: errno.EIO)
     failing = Placer(placer.root, placer.operation_id, FailingSyscalls(faults))
     with pytest.raises(OSError, match="Input/output"):
         failing.sync_directory(placer.root.fd)
