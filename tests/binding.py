@@ -3,6 +3,7 @@
 import json
 import math
 
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codespace.domain.errors import CodeSpaceError, ErrorCode
@@ -19,16 +20,20 @@ JUNK = st.sampled_from(
 )
 
 
-def check_binding(tool: Tool, data: st.DataObject) -> None:
+def check_binding(tool: Tool) -> None:
     """Try arguments that fit the schema, then the same with one of them replaced by junk."""
-    arguments = dict(data.draw(valid_arguments(tool)))
-    tool.bind({**arguments, "approved": True, "user_id": SECRET})
-    name = data.draw(st.sampled_from(sorted(_properties(tool))))
-    arguments[name] = data.draw(JUNK)
-    if fits(tool.input_schema, arguments):
-        tool.bind(arguments)
-    else:
-        check_refusal(tool, arguments, name)
+
+    @settings(max_examples=60)
+    @given(valid_arguments(tool), st.sampled_from(sorted(_properties(tool))), JUNK)
+    def check(arguments: dict[str, object], name: str, junk: object) -> None:
+        tool.bind({**arguments, "approved": True, "user_id": SECRET})
+        mixed = {**arguments, name: junk}
+        if fits(tool.input_schema, mixed):
+            tool.bind(mixed)
+        else:
+            check_refusal(tool, mixed, name)
+
+    check()
 
 
 def check_refusal(tool: Tool, arguments: dict[str, object], name: str) -> CodeSpaceError:

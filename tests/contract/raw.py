@@ -85,18 +85,19 @@ class RawStdio:
     def leave(self) -> tuple[int, bytes]:
         """Close stdin; return the exit code and what stdout still had."""
         self._input.close()
-        return self._end()
+        return self.ended()
 
     def end(self, number: signal.Signals) -> tuple[int, bytes]:
         """Send a signal; return the exit code and what stdout still had."""
         self.process.send_signal(number)
-        return self._end()
+        return self.ended()
 
     def said(self) -> str:
         """Return what stderr has so far."""
         return self.errors.read_text(encoding="utf-8", errors="replace")
 
-    def _end(self) -> tuple[int, bytes]:
+    def ended(self) -> tuple[int, bytes]:
+        """Wait for the end; return the exit code and what stdout still had."""
         code = self.process.wait(SECONDS)
         return code, bytes(self._rest) + self._output.read()
 

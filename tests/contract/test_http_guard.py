@@ -7,6 +7,7 @@ import pytest
 
 from codespace.adapters.client import connect_http
 from codespace.adapters.http_guard import Access
+from codespace.domain.errors import ErrorCode
 from codespace.settings import load
 from contract.houses import House
 from contract.raw import HttpAnswer, http_request, initialize_body, mcp_headers
@@ -137,10 +138,12 @@ async def test_http_failures_reach_no_tool(house: House, session: Session) -> No
         (405, http_request(house.url, "PUT", headers=mcp_headers(), body=call)),
     )
     assert [answer.status for _, answer in failures] == [status for status, _ in failures]
-    reply = await session.ask(
-        "operation_status", {"operation_key": "k", "workspace_id": workspace_id}
+    await session.refused(
+        ErrorCode.OPERATION_NOT_FOUND,
+        "operation_status",
+        operation_key="k",
+        workspace_id=workspace_id,
     )
-    assert (reply.structured_content or {}).get("code") == "OPERATION_NOT_FOUND"
     assert list(root.iterdir()) == []
 
 

@@ -91,7 +91,7 @@ async def test_a_writable_workspace_tells_all_that_works(space: Space) -> None:
     }
     assert execution["permissions"] == {"read": True, "write": True, "exec": True}
     files = execution.at("files").body
-    assert files == dict.fromkeys(("read", "find", "grep", "patch"), {"available": True})
+    assert files == {key: {"available": True} for key in ("read", "find", "grep", "patch")}
     assert execution["process"] == {
         "available": True,
         "capabilities": {
@@ -182,8 +182,8 @@ async def test_a_workspace_without_a_backend_says_so_and_refuses_everything(
         "file_write_supported": False,
     }
     assert execution["permissions"] == {"read": False, "write": False, "exec": False}
-    unavailable = dict.fromkeys(("read", "find", "grep", "patch"), {"available": False})
-    assert execution["files"] == unavailable
+    files = execution["files"]
+    assert files == {key: {"available": False} for key in ("read", "find", "grep", "patch")}
     assert execution["process"] == {"available": False}
     calls: dict[str, dict[str, object]] = {
         "read": {"path": "kept.txt"},

@@ -34,13 +34,17 @@ def files_of(version: int) -> dict[str, bytes]:
     files = {name: f"top\nversion {version}\nend\n".encode() for name in KEPT}
     files[f"moving-{version % 2}.txt"] = f"moved {version}\n".encode()
     files[f"fresh-{version}/in/new.txt"] = b"fresh\n"
+    files[f"turns-{version}"] = b"file\n"
+    if version > 0:
+        files[f"turns-{version - 1}/in.txt"] = b"directory\n"
     return files
 
 
 def directories_of(version: int) -> set[str]:
     """Return every directory at a version: deleting a file leaves its directories."""
     made = {f"fresh-{number}{below}" for number in range(version + 1) for below in ("", "/in")}
-    return {"b", "b/c"} | made
+    turned = {f"turns-{number}" for number in range(version)}
+    return {"b", "b/c"} | made | turned
 
 
 def patch_to(version: int) -> str:
@@ -53,6 +57,10 @@ def patch_to(version: int) -> str:
         update(f"moving-{old % 2}.txt", f"moved {old}", f"moved {version}", move_to=moved),
         delete(f"fresh-{old}/in/new.txt"),
         add(f"fresh-{version}/in/new.txt", "fresh"),
+        delete(f"turns-{old}"),
+        add(f"turns-{old}/in.txt", "directory"),
+        add(f"turns-{version}", "file"),
+        *([delete(f"turns-{old - 1}/in.txt")] if old > 0 else []),
     )
 
 

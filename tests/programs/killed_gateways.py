@@ -45,6 +45,7 @@ async def gateway(
         await runner.start(request)
 
     await asyncio.gather(*(start(number, text) for number, text in enumerate(texts)))
+    await runner.terminate(ProcessId("proc-2"))  # it is deaf, so the kill falls into the grace
     await asyncio.sleep(3_600)
 
 

@@ -16,9 +16,9 @@ from codespace.domain.paths import shown_raw
 from codespace.domain.workspace import Workspace
 from codespace.store.operations import Operations, Remains
 from codespace.workspace.directory import open_root
-from codespace.workspace.placing import Placed, Placer
 from codespace.workspace.restore import Restorer
 from codespace.workspace.syscalls import Syscalls
+from codespace.workspace.temporaries import Target, Temporaries
 
 log = logging.getLogger(__name__)
 
@@ -62,12 +62,12 @@ class Recovery:
     def _settle_on_disk(self, remains: Remains, workspace: Workspace) -> "_Outcome":
         try:
             with open_root(workspace.root) as root:
-                placer = Placer(root, remains.operation.operation_id, self.calls)
-                placer.remove_temporaries(
-                    Placed(image.path, position) for position, image in enumerate(remains.images)
+                temporaries = Temporaries(root, remains.operation.operation_id, self.calls)
+                temporaries.remove(
+                    Target(image.path, position) for position, image in enumerate(remains.images)
                 )
                 outcome = _carry_out(
-                    Restorer(placer, remains.images, remains.directories, durable=self.durable)
+                    Restorer(temporaries, remains.images, remains.directories, durable=self.durable)
                 )
                 if self.durable:
                     # The crash may have come before anything was synced.

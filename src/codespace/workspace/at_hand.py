@@ -1,27 +1,32 @@
-"""Which files can be read at once: small ones that the kernel finds without asking any disk.
+"""Which files can be read at once: small ones that the kernel finds without asking a disk.
 
-Handing a read to a thread and back costs four times as much as such a read itself, so that it may
-run on the event loop. Whatever could wait is not at hand: a network mount, a path that is not in
-the kernel's cache, a large file. What a path may lead to is `directory`'s to judge, either way.
+To hand a read to a thread and back costs several times as much as such a read itself, so that it
+may run on the event loop. What could wait is not at hand: a network mount, a path that is not in
+the kernel's cache, a large file. What may be read is `directory`'s to judge, either way.
 """
 
 import ctypes
 import os
 import stat
-from dataclasses import dataclass, field
 
 from codespace.domain.workspace import Root
 
 SMALL_BYTES = 64 * 1024
 
-_OPENAT2 = 437  # the same number on every architecture
-_BENEATH_NO_LINKS_ONE_MOUNT_CACHED = 0x08 | 0x04 | 0x01 | 0x20
-_CACHED = 0x20
+_OPENAT2 = 437  # the same on every architecture
 _NODE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+_CACHED = 0x20
+_BENEATH_WITHOUT_LINKS_OR_MOUNTS = 0x08 | 0x04 | 0x01
+_STATFS_WORDS = 32  # more than the structure has
 _LOCAL_FILESYSTEMS = {
-    "bcachefs", "btrfs", "erofs", "ext2", "ext3", "ext4", "f2fs", "overlay", "squashfs", "tmpfs",
-    "xfs", "zfs",
-}  # fmt: skip
+    0xEF53,  # ext2, ext3, ext4
+    0x58465342,  # xfs
+    0x9123683E,  # btrfs
+    0xF2F52010,  # f2fs
+    0x2FC12FC1,  # zfs
+    0x01021994,  # tmpfs
+    0x794C7630,  # overlayfs
+}
 
 
 class _How(ctypes.Structure):
@@ -32,32 +37,43 @@ class _How(ctypes.Structure):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class AtHand:
-    """Remembers of each root whether its filesystem is a local one."""
+_HOW_BYTES = ctypes.sizeof(_How)
 
-    _local: dict[Root, bool] = field(default_factory=dict[Root, bool])
+
+class AtHand:
+    """Knows of each root that it was told of whether its filesystem is a local one."""
+
+    def __init__(self) -> None:
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._to_root = _How(_NODE, 0, _CACHED)
+        self._to_file = _How(_NODE, 0, _CACHED | _BENEATH_WITHOUT_LINKS_OR_MOUNTS)
+        self._local: dict[Root, bool] = {}
 
     def learn(self, root: Root) -> None:
         """Find out about a root. This may wait: call it in a thread."""
         if root not in self._local:
-            self._local[root] = _filesystem(root.device) in _LOCAL_FILESYSTEMS
+            found = (ctypes.c_long * _STATFS_WORDS)()
+            failed = self._libc.statfs(os.fsencode(root.path), found)
+            self._local[root] = not failed and found[0] in _LOCAL_FILESYSTEMS
 
     def holds(self, root: Root, path: str) -> bool:
         """Say whether the client's `path` is a small file of a root that was learned of.
 
-        Never waits, and is only a hint: by the next call the file may be another.
+        Never waits. It is a hint and no permission: by the next call the file may be another.
         """
         if not self._local.get(root, False):
             return False
-        directory = _open_cached(-1, root.path, _CACHED)
-        if directory is None:
+        directory = self._open(0, os.fsencode(root.path), self._to_root)
+        if directory < 0:
             return False
         try:
-            node = _open_cached(directory, path, _BENEATH_NO_LINKS_ONE_MOUNT_CACHED)
+            return self._is_small(directory, path.encode("utf-8", "surrogateescape"))
         finally:
             os.close(directory)
-        if node is None:
+
+    def _is_small(self, directory: int, path: bytes) -> bool:
+        node = self._open(directory, path, self._to_file)
+        if node < 0:
             return False
         try:
             status = os.fstat(node)
@@ -65,9 +81,5 @@ class AtHand:
             os.close(node)
         return stat.S_ISREG(status.st_mode) and status.st_size <= SMALL_BYTES
 
-
-def _open_cached(directory: int, path: str, resolve: int) -> int | None:
-    how = _How(_NODE, 0, resolve)
-    name = path.encode("utf-8", "surrogateescape")
-    opened: int = _LIBC.syscall(_OPENAT2, directory, name, ctypes.byref(how), ctypes.sizeof(how))
-    return opened if opened >= 0 else None
+    def _open(self, directory: int, path: bytes, how: _How) -> int:
+        return self._libc.syscall(_OPENAT2, directory, path, ctypes.byref(how), _HOW_BYTES)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from codespace.domain.errors import CodeSpaceError
-from codespace.domain.ids import OperationKey
+from codespace.domain.ids import OperationId, OperationKey
 from codespace.domain.operation import FileImage, Operation, version_of
 from codespace.domain.patch import PatchStatus
 from codespace.gateway.recovery import Recovery, recover
-from doubles.failing_syscalls import FailingSyscalls, Faults
+from doubles.failing_syscalls import Call, FailingSyscalls, Faults
 from doubles.patch_world import DEMO, NOW_MS, PatchWorld, patch_world
 from doubles.trees import regular_files
 
@@ -29,7 +29,7 @@ def world(tmp_path: Path) -> Iterator[PatchWorld]:
         yield made
 
 
-def begin(world: PatchWorld) -> None:
+def begin(world: PatchWorld, operation_id: str = "op-1") -> None:
     """Record a patch that changes `a`, deletes `gone` and adds `made/b`, as if about to write."""
     status = world.root.stat()
     images = [
@@ -45,7 +45,7 @@ def begin(world: PatchWorld) -> None:
         for path in PATHS
     ]
     operation = Operation(
-        operation_id=world.patches.mint("op-"),  # pyright: ignore[reportArgumentType] -- an id by construction
+        operation_id=OperationId(operation_id),
         workspace_id=DEMO,
         root=world.workspace.root.path,
         fingerprint="f",
@@ -144,6 +144,36 @@ async def test_what_was_settled_is_what_a_client_finds(world: PatchWorld) -> Non
     record = await world.patches.status(operation_key=OperationKey("k"))
     assert record.events[1].reason == "recovered"
     assert record.finished_at == NOW_MS + 1
+
+
+def test_a_crash_during_the_recovery_is_recovered_from(world: PatchWorld) -> None:
+    for last in range(100):
+        for path in sorted(world.root.rglob("*"), reverse=True):
+            path.rmdir() if path.is_dir() else path.unlink()
+        lay_out(world, done={"a", "gone"})
+
+        def crash(call: Call, last: int = last) -> None:
+            if call.number == last:
+                raise KeyboardInterrupt
+
+        recovery = Recovery(
+            world.operations, lambda: NOW_MS, calls=FailingSyscalls(Faults(before=crash))
+        )
+        (operation,) = world.recorded()
+        try:
+            recovery.settle(operation, world.workspace)
+        except KeyboardInterrupt:
+            assert len(world.operations.unfinished()) == 1
+            (settled,) = world.restart()
+            assert settled.status is PatchStatus.FAILED_ROLLED_BACK
+            assert regular_files(world.root) == BEFORE
+            with world.operations.store.append() as connection:
+                connection.execute("DELETE FROM operations")
+            begin(world, "op-1")
+        else:
+            assert last > 8
+            return
+    pytest.fail("the recovery never came to its end")
 
 
 def test_files_that_cannot_be_restored_are_named(world: PatchWorld) -> None:

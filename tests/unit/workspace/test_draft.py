@@ -104,3 +104,11 @@ def as_nobody(tmp_path: Path) -> Callable[[Callable[[], None]], str]:
             return said.read().decode()
 
     return run
+
+
+def test_many_files_together_are_refused_by_their_sum(tmp_path: Path) -> None:
+    limits = replace(Limits(), patch_total_max_bytes=7)
+    drafted(tmp_path, patch(add("a", "12"), add("b", "123")), limits)
+    with pytest.raises(CodeSpaceError) as caught:
+        drafted(tmp_path, patch(add("a", "123"), add("b", "123")), limits)
+    assert caught.value.details["limit"] == "patch_total_max_bytes"

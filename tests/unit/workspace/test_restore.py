@@ -10,8 +10,8 @@ from codespace.domain.ids import OperationId
 from codespace.domain.operation import FileImage, version_of
 from codespace.domain.patch import ABSENT
 from codespace.workspace.directory import RootDirectory, open_root, register
-from codespace.workspace.placing import Placer
 from codespace.workspace.restore import OTHER, Restorer, current_version
+from codespace.workspace.temporaries import Temporaries
 from doubles.failing_syscalls import FailingSyscalls, Faults
 
 
@@ -33,8 +33,8 @@ def restorer(
     directories: tuple[str, ...] = (),
     faults: Faults | None = None,
 ) -> Restorer:
-    placer = Placer(root, OperationId("op-x"), FailingSyscalls(faults or Faults()))
-    return Restorer(placer, images, directories, durable=True)
+    temporaries = Temporaries(root, OperationId("op-x"), FailingSyscalls(faults or Faults()))
+    return Restorer(temporaries, images, directories, durable=True)
 
 
 def test_what_stands_at_a_path_is_a_version(tmp_path: Path, root: RootDirectory) -> None:

@@ -17,8 +17,8 @@ from codespace.patching.grammar import cleaned, parse, touched
 from codespace.patching.planning import plan
 from codespace.workspace.directory import RootDirectory, open_root, register
 from codespace.workspace.draft import Draft, draft
-from codespace.workspace.placing import Placer
 from codespace.workspace.survey import Survey
+from codespace.workspace.temporaries import Temporaries
 from codespace.workspace.transaction import Ending, Transaction
 from doubles.failing_syscalls import Call, FailingSyscalls, Faults
 from doubles.patch_world import add, delete, patch, update
@@ -63,8 +63,8 @@ def drafted(root: RootDirectory, text: str) -> Draft:
 
 
 def run(root: RootDirectory, text: str, faults: Faults, *, durable: bool = True) -> Ending:
-    placer = Placer(root, OperationId("op-x"), FailingSyscalls(faults))
-    return Transaction(placer, drafted(root, text), durable=durable).run()
+    temporaries = Temporaries(root, OperationId("op-x"), FailingSyscalls(faults))
+    return Transaction(temporaries, drafted(root, text), durable=durable).run()
 
 
 def tree(work: Path) -> dict[str, tuple[str, int, bytes]]:
@@ -224,8 +224,8 @@ def test_a_rewrite_within_the_clocks_grain_is_noticed(work: Path, root: RootDire
         unsettled=True,
     )
     stale = Draft(ready.files, ready.images, {"a.txt": same_mark}, ready.directories)
-    placer = Placer(root, OperationId("op-x"), FailingSyscalls(Faults()))
-    ending = Transaction(placer, stale, durable=False).run()
+    temporaries = Temporaries(root, OperationId("op-x"), FailingSyscalls(Faults()))
+    ending = Transaction(temporaries, stale, durable=False).run()
     assert ending.status is PatchStatus.FAILED_ROLLED_BACK
     assert (work / "a.txt").read_text(encoding="utf-8") == "0ld\n"
 
