@@ -9,7 +9,7 @@ import pytest
 from codespace.settings import load
 from contract.houses import over_http, over_stdio
 from contract.raw import raw_stdio
-from contract.servers import run, serving, write_config
+from contract.servers import RefusedStart, run, serving, write_config
 from contract.session import Space
 
 pytestmark = pytest.mark.anyio
@@ -137,38 +137,44 @@ async def test_flags_win_over_the_environment_and_the_environment_over_the_file(
     ],
 )
 def test_a_bad_key_or_value_is_refused_by_name(
-    tmp_path: Path, root: Path, change: dict[str, object], told: list[str]
+    tmp_path: Path,
+    root: Path,
+    refused_start: RefusedStart,
+    change: dict[str, object],
+    told: list[str],
 ) -> None:
     settings: dict[str, object] = {"workspaces": {"default": {"root": str(root)}}, **change}
     text = json.dumps(settings).replace("ROOT", str(root))
     (tmp_path / "codespace.json").write_text(text, encoding="utf-8")
-    done = run("doctor", "--config", str(tmp_path / "codespace.json"))
-    assert done.returncode == 1
-    refusal = next(line for line in done.stdout.splitlines() if line.startswith("FAIL"))
+    refusal = refused_start("--config", str(tmp_path / "codespace.json"))
     for part in told:
         assert part in refusal
 
 
 @pytest.mark.requirement("config.unknown-key-is-an-error")
-def test_serve_starts_with_no_unknown_key_or_variable(tmp_path: Path, root: Path) -> None:
+def test_an_unknown_key_variable_or_flag_is_refused_at_start(
+    tmp_path: Path,
+    root: Path,
+    refused_start: RefusedStart,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     workspaces = {"default": {"root": str(root)}}
     file = write_config(tmp_path / "codespace.json", workspaces, http_prot=1)
     done = run("serve", "--config", str(file))
     assert (done.returncode, done.stdout) == (2, "")
     assert "http_prot" in done.stderr
     assert "Traceback" not in done.stderr
-    done = run("serve", str(root), variables={"CODESPACE_HTTP_PROT": "1"})
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "CODESPACE_HTTP_PROT" in done.stderr
-    done = run("serve", str(root), "--http-prot", "1")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "--http-prot" in done.stderr
+    assert "--http-prot" in refused_start(str(root), "--http-prot", "1")
+    monkeypatch.setenv("CODESPACE_HTTP_PROT", "1")
+    assert "CODESPACE_HTTP_PROT" in refused_start(str(root))
 
 
 @pytest.mark.requirement(
     "config.bad-root-is-refused", "workspaces.root-is-absolute", "config.bad-file-is-refused"
 )
-def test_a_bad_root_or_file_is_refused_at_start_by_name(tmp_path: Path, root: Path) -> None:
+def test_a_bad_root_or_file_is_refused_at_start_by_name(
+    tmp_path: Path, root: Path, refused_start: RefusedStart
+) -> None:
     (root / "file").write_text("x", encoding="utf-8")
     cases = [
         (str(root / "missing"), "directory"),
@@ -180,33 +186,25 @@ def test_a_bad_root_or_file_is_refused_at_start_by_name(tmp_path: Path, root: Pa
     for bad, takes in cases:
         file = tmp_path / "bad.json"
         file.write_text(json.dumps({"workspaces": {"demo": {"root": bad}}}), encoding="utf-8")
-        done = run("serve", "--config", str(file))
-        assert (done.returncode, done.stdout) == (2, "")
-        assert "workspaces.demo.root" in done.stderr
-        assert takes in done.stderr
+        refusal = refused_start("--config", str(file))
+        assert "workspaces.demo.root" in refusal
+        assert takes in refusal
     for name, text in (("a.json", "{"), ("a.toml", "= 1"), ("b.json", "[]"), ("c.json", None)):
         file = tmp_path / name
         if text is not None:
             file.write_text(text, encoding="utf-8")
-        done = run("serve", "--config", str(file))
-        assert (done.returncode, done.stdout) == (2, "")
-        assert name in done.stderr
-        assert "Traceback" not in done.stderr
-    done = run("serve", str(root / "missing"))
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "PATH" in done.stderr
+        assert name in refused_start("--config", str(file))
+    assert "PATH" in refused_start(str(root / "missing"))
 
 
 @pytest.mark.requirement("workspaces.approvals")
 def test_confirmations_are_refused_at_start_rather_than_not_asked_for(
-    tmp_path: Path, root: Path
+    tmp_path: Path, root: Path, refused_start: RefusedStart
 ) -> None:
     file = write_config(
         tmp_path / "codespace.json", {"demo": {"root": str(root), "approvals": "confirm"}}
     )
-    done = run("serve", "--config", str(file))
-    assert done.returncode == 2
-    assert "workspaces.demo.approvals" in done.stderr
+    assert "workspaces.demo.approvals" in refused_start("--config", str(file))
     off = load(path=str(root), environ={}).settings.workspaces["default"]
     assert off.approvals.value == "off"
 
@@ -268,10 +266,10 @@ def test_a_second_gateway_on_the_same_ledger_is_refused(tmp_path: Path, root: Pa
         gateway.open()
 
 
-def test_a_file_that_is_no_ledger_is_refused_and_left_alone(tmp_path: Path, root: Path) -> None:
+def test_a_file_that_is_no_ledger_is_refused_and_left_alone(
+    tmp_path: Path, root: Path, refused_start: RefusedStart
+) -> None:
     file = tmp_path / "precious.txt"
     file.write_text("precious\n" * 1_000, encoding="utf-8")
-    done = run("serve", str(root), "--operations-db", str(file))
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "precious.txt" in done.stderr
+    assert "precious.txt" in refused_start(str(root), "--operations-db", str(file))
     assert file.read_text(encoding="utf-8") == "precious\n" * 1_000

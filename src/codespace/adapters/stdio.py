@@ -83,12 +83,14 @@ async def _pumped(source: int, sink: int) -> AsyncGenerator[Streams]:
     writer = asyncio.StreamWriter(outgoing, protocol, None, loop)
     to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     from_server, to_client = anyio.create_memory_object_stream[SessionMessage](0)
+    answers = from_server.clone()
     try:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_read_lines, reader, to_server, from_server.clone())
-            tasks.start_soon(_write_lines, writer, to_client)
-            yield Streams(from_client, from_server)
-            tasks.cancel_scope.cancel()
+        with to_server, from_client, from_server, answers, to_client:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_read_lines, reader, to_server, answers)
+                tasks.start_soon(_write_lines, writer, to_client)
+                yield Streams(from_client, from_server)
+                tasks.cancel_scope.cancel()
     finally:
         incoming.close()
         outgoing.close()

@@ -21,7 +21,9 @@ from codespace.patching.planning import DirectoryEntry, Entry, FileEntry
 from codespace.workspace.directory import RootDirectory, failure, open_regular, refusal
 
 _CHUNK_BYTES = 1024 * 1024
-_UNSETTLED_NS = 100_000_000
+_SECOND_NS = 1_000_000_000
+_CLOCK_GRAIN_NS = 20_000_000
+"""Two ticks of the slowest usual kernel clock: within one, two changes bear the same time."""
 _ATTEMPTS = 3
 
 Mark = tuple[int, int, int, int, int]
@@ -151,10 +153,15 @@ def read_files(
                     raise
                 directory = None
             for path in names:
-                yield path, "absent" if directory is None else _standing(path, directory, bound())
+                yield path, "absent" if directory is None else read_at(path, directory, bound())
 
 
-def _standing(path: str, directory: int, bound: Bound) -> Standing:
+def read_at(path: str, directory: int, bound: Bound) -> Standing:
+    """Read what stands at `path`, whose directory was walked to.
+
+    Raises:
+        CodeSpaceError: as `read_files`.
+    """
     try:
         descriptor = open_regular(path, directory, path.rpartition("/")[2])
     except FileNotFoundError:
@@ -207,6 +214,8 @@ def changed(path: str, *, expected: str, actual: str) -> CodeSpaceError:
 
 def _found(data: bytes, status: os.stat_result) -> Found:
     last_change = max(status.st_mtime_ns, status.st_ctime_ns)
+    # Some filesystems keep whole seconds only.
+    grain = 2 * _SECOND_NS if last_change % _SECOND_NS == 0 else _CLOCK_GRAIN_NS
     return Found(
         data=data,
         version=hashlib.sha256(data).hexdigest(),
@@ -214,7 +223,7 @@ def _found(data: bytes, status: os.stat_result) -> Found:
         mode=stat.S_IMODE(status.st_mode),
         uid=status.st_uid,
         gid=status.st_gid,
-        unsettled=time.time_ns() - last_change < _UNSETTLED_NS,
+        unsettled=time.time_ns() - last_change < grain,
     )
 
 

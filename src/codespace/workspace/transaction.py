@@ -16,7 +16,7 @@ from codespace.domain.patch import ABSENT, PatchStatus, PlannedFile
 from codespace.domain.paths import shown, shown_raw
 from codespace.workspace.draft import Draft
 from codespace.workspace.restore import Restorer, current_version, version_standing
-from codespace.workspace.survey import UNBOUND, changed, mark_of, read_files
+from codespace.workspace.survey import UNBOUND, changed, mark_of, read_at, read_files
 from codespace.workspace.temporaries import Ownership, Target, Temporaries, by_directory
 
 _SYNC_EACH_UP_TO = 4
@@ -183,7 +183,8 @@ class Transaction:
             mark = None
         same = mark == (None if found is None else found.mark)
         if same and found is not None and found.unsettled:
-            same = current_version(self.temporaries.root, file.path) == found.version
+            now = read_at(file.path, dir_fd, UNBOUND)
+            same = version_standing(file.path, now, ()) == found.version
         if not same:
             expected = ABSENT if found is None else found.version
             actual = current_version(self.temporaries.root, file.path)
