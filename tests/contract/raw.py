@@ -43,11 +43,16 @@ class RawStdio:
         return self.last
 
     def receive(self) -> Reply:
-        """Return the next message; fail when none comes."""
+        """Return the next message; fail when none comes.
+
+        Raises:
+            EOFError: the gateway is gone.
+        """
         while b"\n" not in self._rest:
             assert select.select([self._output], [], [], SECONDS)[0], "no answer came"
             data = self._output.read1(1 << 20)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType, reportUnknownMemberType] -- a pipe's reader is buffered
-            assert data, "the gateway closed its stdout"
+            if not data:
+                raise EOFError("the gateway closed its stdout")
             self._rest += cast("bytes", data)
         line, _, rest = bytes(self._rest).partition(b"\n")
         self._rest = bytearray(rest)

@@ -97,11 +97,12 @@ class Commands:
     async def read_until(self, process_id: ProcessId, awaited: str, cursor: int = 0) -> str:
         """Return the output from `cursor` up to the first look that shows `awaited`."""
         text = ""
-        with anyio.fail_after(PATIENCE):
+        with anyio.move_on_after(PATIENCE):
             while awaited not in text:
                 chunk = await self.runner.read(process_id, cursor, max_bytes=1 << 20, wait_ms=1_000)
                 assert not (chunk.eof and not chunk.text), f"the output ended without it: {text!r}"
                 text, cursor = text + chunk.text, chunk.cursor
+        assert awaited in text, f"not within {PATIENCE} s: {awaited!r} in {text!r}"
         return text
 
     async def end(self, process_id: ProcessId) -> ProcessState:

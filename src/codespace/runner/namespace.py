@@ -116,6 +116,7 @@ class NamespaceTree:
         except ValueError:  # it comes in pieces
             return False
         if self._init is None and not self._hold_init(known["child-pid"]):
+            signal_quietly(known["child-pid"], signal.SIGKILL)
             end_launcher(self._spawned.process.pid)
         return True
 

@@ -86,7 +86,7 @@ def test_a_script_without_an_interpreter_line_runs_by_the_shell(tmp_path: Path):
 def test_it_ends_everything_when_its_life_line_is_cut():
     token = new_token()
     with kept("/bin/sh", "-c", f"trap '' TERM; setsid sleep 3600.{token} & wait") as keeping:
-        _until(lambda: len(living(token)) >= 3)
+        _until(lambda: bool(living(f"sleep\0003600.{token}")))
         keeping.cut()
         assert ended(keeping.news()) == "ended -9"
     assert not living(token)
@@ -95,7 +95,7 @@ def test_it_ends_everything_when_its_life_line_is_cut():
 def test_it_asks_when_it_is_told_to():
     token = new_token()
     with kept("/bin/sh", "-c", f"trap 'exit 5' TERM; sleep 3600.{token}") as keeping:
-        _until(lambda: len(living(token)) >= 3)
+        _until(lambda: bool(living(f"sleep\0003600.{token}")))
         keeping.ask()
         assert ended(keeping.news()) == "ended 5"
         keeping.cut()

@@ -301,8 +301,7 @@ def test_no_descriptor_stays_open(root: RootDirectory) -> None:
     many = patch(*[add(f"n/{number}.txt", "x") for number in range(20)])
     run(root, many, Faults())
     before = open_descriptors()
-    change: Callable[[int], str] = lambda number: update(f"n/{number}.txt", "x", "y")  # noqa: E731
-    run(root, patch(*map(change, range(20))), Faults())
+    run(root, patch(*[update(f"n/{number}.txt", "x", "y") for number in range(20)]), Faults())
     _wait_until(lambda: open_descriptors() == before)
 
 
