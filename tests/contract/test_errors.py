@@ -285,3 +285,16 @@ async def test_a_workspace_that_permits_no_patch_looks_at_no_key(looking: Space)
         operation_key="k",
         workspace_id=looking.id,
     )
+
+
+@pytest.mark.requirement("errors.codes-are-the-tables")
+def test_the_codes_are_those_of_the_table_that_this_version_can_answer() -> None:
+    assert " ".join(code.value for code in ErrorCode).split() == [
+        *("INVALID_ARGUMENT", "UNAUTHORIZED", "WORKSPACE_NOT_FOUND", "WORKSPACE_BUSY"),
+        *("INVALID_PATCH", "PATH_ESCAPE", "SYMLINK_REJECTED", "SPECIAL_FILE_REJECTED"),
+        *("FILE_NOT_FOUND", "PATH_NOT_DIRECTORY", "IS_A_DIRECTORY", "FILE_OPERATION_FAILED"),
+        *("ADD_FILE_EXISTS", "MOVE_DESTINATION_EXISTS", "VERSION_CONFLICT"),
+        *("OPERATION_KEY_CONFLICT", "OPERATION_NOT_FOUND", "INVALID_COMMAND"),
+        *("PROCESS_SPAWN_FAILED", "PROCESS_NOT_FOUND", "PROCESS_EXITED", "NOT_A_TTY", "TIMEOUT"),
+        *("LIMIT_EXCEEDED", "INTERNAL"),
+    ]

@@ -18,7 +18,7 @@ from contract.session import v4a
 
 FILES = ("a.txt", "b.txt", "d/c.txt", "d/e/f.txt")
 FILLING = "".join(f"line {number} that stays\n" for number in range(4_000))
-DELAYS = (0.02, 0.11, 0.27, 0.07, 0.19)
+DELAYS = (0.02, 0.11, 0.27, 0.07)
 """Seconds between the first answer of a round and the kill."""
 
 GONE = (OSError, EOFError, http.client.HTTPException)
@@ -101,6 +101,7 @@ def start(request: pytest.FixtureRequest, tmp_path: Path, root: Path) -> Start:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(200)  # eight starts of a real server
 @pytest.mark.requirement(
     "crash.never-half-applied", "crash.settled-on-start", "crash.recovered-reason"
 )

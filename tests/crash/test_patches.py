@@ -131,6 +131,7 @@ def rig(tmp_path: Path) -> Iterator[Rig]:
         program.wait(timeout=30)
 
 
+@pytest.mark.requirement("crash.never-half-applied")
 def test_a_kill_at_any_instant_leaves_a_whole_patch_or_none(rig: Rig) -> None:
     choice = random.Random(20)
     took = 0.01
@@ -155,6 +156,7 @@ def test_a_kill_at_any_instant_leaves_a_whole_patch_or_none(rig: Rig) -> None:
     assert rig.outcomes[f"{PatchStatus.FAILED_ROLLED_BACK} by recovery"] >= 10, rig.outcomes
 
 
+@pytest.mark.requirement("crash.never-half-applied")
 def test_a_kill_before_each_system_call_leaves_a_whole_patch_or_none(rig: Rig) -> None:
     for call in range(1000):
         rig.start(f"{call} {call}")

@@ -24,7 +24,7 @@ PATHS = (
         "a..",
         "...",
     ),
-    *("n" * 255, "n" * 256, "ä" * 128, "d/" * 2_000 + "x", "\ud800", "\udcff", "\uffff", "😀"),
+    *("n" * 255, "n" * 256, "ä" * 128, "d/" * 2_100 + "x", "\ud800", "\udcff", "\uffff", "😀"),
     *(
         "C:\\x",
         "a\\b",
@@ -151,9 +151,40 @@ _lines = st.one_of(
     ),
     st.text(max_size=10).map("+{}".format),
 )
-PATCHES: st.SearchStrategy[object] = st.lists(_lines, max_size=8).map(
-    lambda lines: "\n".join(("*** Begin Patch", *lines, "*** End Patch"))
-) | st.sampled_from(TEXTS)
+_NAMES = st.sampled_from(["a.txt", "b", "d/b.txt", "d/c/d.txt", "d", "e", "./a.txt", "link", "é"])
+_TEXT_LINES = st.lists(st.sampled_from(["one", "two", "", " ", "three\r"]), min_size=1, max_size=3)
+
+
+def _added(path: str, lines: list[str]) -> list[str]:
+    return [f"*** Add File: {path}", *(f"+{line}" for line in lines)]
+
+
+def _deleted(path: str) -> list[str]:
+    return [f"*** Delete File: {path}"]
+
+
+def _updated(path: str, to: str | None, old: list[str], new: list[str]) -> list[str]:
+    move = [] if to is None else [f"*** Move to: {to}"]
+    chunk = [*(f"-{line}" for line in old), *(f"+{line}" for line in new)]
+    return [f"*** Update File: {path}", *move, "@@", *chunk]
+
+
+_NO_LINES = st.just(cast("list[str]", []))
+_SECTIONS = st.one_of(
+    st.builds(_added, _NAMES, _TEXT_LINES),
+    st.builds(_deleted, _NAMES),
+    st.builds(_updated, _NAMES, st.none() | _NAMES, _TEXT_LINES | _NO_LINES, _TEXT_LINES),
+)
+"""Sections that are V4A, and often fit the tree."""
+
+PATCHES: st.SearchStrategy[object] = st.one_of(
+    st.lists(_SECTIONS, min_size=1, max_size=4).map(
+        lambda sections: [line for section in sections for line in section]
+    ),
+    st.lists(_lines, max_size=8),
+).map(lambda lines: "\n".join(("*** Begin Patch", *lines, "*** End Patch"))) | st.sampled_from(
+    TEXTS
+)
 
 ARGVS: st.SearchStrategy[object] = st.lists(st.sampled_from(TEXTS), max_size=3).flatmap(
     lambda rest: st.sampled_from(["true", "echo", "./a.txt", "no-such", "", "d", "tr\0ue"]).map(

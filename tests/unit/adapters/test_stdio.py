@@ -249,6 +249,17 @@ async def test_a_line_beyond_the_limit_is_answered_and_ends_the_input(
 
 
 @pytest.mark.anyio
+async def test_what_comes_while_the_gateway_ends_breaks_nothing() -> None:
+    async with pumped() as pipes:
+        await pipes.streams.incoming.aclose()
+        pipes.send(PING + b"\n" + PING + b"\n")
+        await anyio.wait_all_tasks_blocked()
+        answer = types.JSONRPCResponse(jsonrpc="2.0", id=1, result={})
+        await pipes.streams.outgoing.send(SessionMessage(answer))
+        assert await pipes.answer() == {"jsonrpc": "2.0", "id": 1, "result": {}}
+
+
+@pytest.mark.anyio
 async def test_a_client_that_no_longer_reads_breaks_nothing() -> None:
     source, to_server = os.pipe()
     from_server, sink = os.pipe()

@@ -147,6 +147,14 @@ def test_a_number_that_is_not_for_an_integer_is_left_alone() -> None:
     assert refused(text=1.0).details["path"] == "text"
 
 
+@pytest.mark.parametrize("arguments", [None, 1, "text", ["a"]])
+def test_arguments_that_are_no_object_are_refused(arguments: object) -> None:
+    with pytest.raises(CodeSpaceError) as caught:
+        tool().bind(cast("Json", arguments))
+    assert caught.value.message.startswith("echo: the arguments: ")
+    assert caught.value.details["path"] == ""
+
+
 def test_places_inside_a_value_are_named() -> None:
     assert refused(words=["a", "b", 3]).details["path"] == "words.2"
     assert refused(table={"a": "ok", "b": "NO"}).details["path"] == "table.b"

@@ -139,6 +139,7 @@ async def test_a_refusal_is_an_outcome(world: World) -> None:
 @pytest.mark.parametrize(
     "bug", [ValueError(SECRET), KeyError(SECRET), ExceptionGroup(SECRET, [OSError(SECRET)])]
 )
+@pytest.mark.requirement("code.internal")
 async def test_a_bug_is_answered_with_a_reference_that_the_log_repeats(
     world: World, bug: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -68,6 +68,7 @@ def lay_out(world: PatchWorld, *, done: set[str], temporary: bool = True) -> Non
         (world.root / ".op-1.0.tmp").write_bytes(b"half")
 
 
+@pytest.mark.requirement("crash.settled-on-start", "crash.recovered-reason")
 def test_all_files_as_planned_is_applied(world: PatchWorld) -> None:
     lay_out(world, done=set(PATHS))
     (settled,) = world.restart()
@@ -78,6 +79,7 @@ def test_all_files_as_planned_is_applied(world: PatchWorld) -> None:
 
 
 @pytest.mark.parametrize("done", [set[str](), {"a"}, {"gone"}, {"made/b"}, {"a", "made/b"}])
+@pytest.mark.requirement("crash.settled-on-start", "crash.recovered-reason")
 def test_anything_less_is_brought_back_to_the_old(world: PatchWorld, done: set[str]) -> None:
     lay_out(world, done=done)
     (settled,) = world.restart()
@@ -90,6 +92,7 @@ def test_anything_less_is_brought_back_to_the_old(world: PatchWorld, done: set[s
 
 
 @pytest.mark.parametrize("strange", ["bytes", "directory", "link"])
+@pytest.mark.requirement("patch.unknown", "crash.settled-on-start")
 def test_anything_else_is_unknown_and_left_alone(world: PatchWorld, strange: str) -> None:
     lay_out(world, done={"made/b"})
     (world.root / "a").unlink()
@@ -176,6 +179,7 @@ def test_a_crash_during_the_recovery_is_recovered_from(world: PatchWorld) -> Non
     pytest.fail("the recovery never came to its end")
 
 
+@pytest.mark.requirement("patch.failed-partial")
 def test_files_that_cannot_be_restored_are_named(world: PatchWorld) -> None:
     lay_out(world, done={"a", "gone"}, temporary=False)
     calls = FailingSyscalls(Faults(fails=lambda call: 28 if call.name == "create" else None))

@@ -61,7 +61,7 @@ async def test_an_interrupt_ends_the_foreground_and_not_the_shell(
         )
         await run.read_until(process_id, "> ")
         # The job itself says that it runs: before, an interrupt would meet the shell.
-        await run.runner.write(process_id, b"(echo s''tart; exec sleep 60)\n", close=False)
+        await run.runner.write(process_id, b"sh -c 'echo s\"\"tart; sleep 60'\n", close=False)
         await run.read_until(process_id, "start\r\n")
         await run.runner.write(process_id, b"\x03", close=False)
         await run.read_until(process_id, "^C\r\n> ")

@@ -115,6 +115,7 @@ def test_a_set_user_id_bit_does_not_outlive_the_content(work: Path, root: RootDi
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: errno.errorcode[error])
+@pytest.mark.requirement("patch.failed-rolled-back")
 def test_whichever_call_fails_everything_is_as_before(
     work: Path, root: RootDirectory, error: int
 ) -> None:
@@ -154,6 +155,7 @@ def test_without_durability_nothing_is_synced(root: RootDirectory) -> None:
     assert not {"sync", "sync_filesystem"} & set(faults.called)
 
 
+@pytest.mark.requirement("patch.durable")
 def test_contents_are_durable_before_the_first_swap_and_names_after_the_last(
     root: RootDirectory,
 ) -> None:
@@ -168,6 +170,7 @@ def test_contents_are_durable_before_the_first_swap_and_names_after_the_last(
     assert calls[max(last_rename, last_unlink) :].count("sync") == 7
 
 
+@pytest.mark.requirement("patch.durable")
 def test_a_small_patch_syncs_each_file(root: RootDirectory) -> None:
     faults = Faults()
     run(root, patch(update("a.txt", "old", "new")), faults)
@@ -249,6 +252,7 @@ def test_a_write_that_does_not_read_back_is_undone_where_it_can_be(
     assert after == before
 
 
+@pytest.mark.requirement("patch.failed-partial")
 def test_a_disk_that_takes_nothing_more_leaves_a_partial_patch_that_says_so(
     work: Path, root: RootDirectory
 ) -> None:
@@ -265,6 +269,7 @@ def test_a_disk_that_takes_nothing_more_leaves_a_partial_patch_that_says_so(
     assert {"before", "after"} <= set(states_in(ending).values())
 
 
+@pytest.mark.requirement("paths.racing-rename")
 def test_a_directory_that_became_a_link_is_not_followed(
     work: Path, root: RootDirectory, tmp_path: Path
 ) -> None:
