@@ -101,7 +101,7 @@ def picture(root: Path) -> dict[str, str]:
             path = os.path.join(directory, name)  # noqa: PTH118 -- names may be no UTF-8
             status = os.lstat(path)
             key = f"{path!r} {status.st_mode:o} {status.st_ino}"
-            regular = os.path.isfile(path) and not os.path.islink(path)  # noqa: PTH113, PTH114
+            regular = os.path.isfile(path) and not os.path.islink(path)  # noqa: PTH113, PTH114 -- names may be no UTF-8
             seen[key] = Path(path).read_bytes().hex() if regular else ""
     return seen
 

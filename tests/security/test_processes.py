@@ -185,6 +185,7 @@ async def test_k08_a_background_child_on_the_pipe_does_not_hold_the_end_of_outpu
         await assert_all_gone(run, process_id, token)
 
 
+@pytest.mark.timeout(240)
 @both_containments
 async def test_k09_terminated_or_cancelled_at_any_instant_of_its_start_nothing_is_left(
     tmp_path: Path, containment: Containment
