@@ -56,7 +56,9 @@ async def test_without_an_id_the_gateway_and_all_workspaces_are_told(
     listed = {item["workspace_id"]: item["profile"] for item in reply.each("workspaces")}
     assert listed[READ_ONLY] == "read-only"
     assert listed[CONTAINER] == "workspace-write"
-    assert set(listed) == {path.name for path in house.directory.iterdir()}
+    # A test about a root that was moved away leaves a directory that nobody registered.
+    here = {path.name for path in house.directory.iterdir()}
+    assert set(listed) == {name.removesuffix("-moved") for name in here}
 
 
 async def test_the_exposed_tools_are_those_that_are_listed(

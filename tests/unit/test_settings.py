@@ -61,10 +61,16 @@ def test_a_relative_path_is_made_absolute(tmp_path: Path, monkeypatch: pytest.Mo
     assert loaded.settings.workspaces["default"].root == str(tmp_path / "inner")
 
 
-def test_a_path_stands_in_for_the_files_workspaces_and_leaves_its_settings(tmp_path: Path) -> None:
-    loaded = load(path=str(tmp_path), config=written(tmp_path, http_port=9), environ={})
-    assert loaded.workspace_ids == ("default",)
-    assert loaded.settings.http_port == 9
+def test_a_path_beside_configured_workspaces_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="exclude each other"):
+        load(path=str(tmp_path), config=written(tmp_path, http_port=9), environ={})
+
+
+def test_a_path_joins_the_settings_of_a_file_without_workspaces(tmp_path: Path) -> None:
+    file = tmp_path / "codespace.toml"
+    file.write_text("http_port = 9\n", encoding="utf-8")
+    loaded = load(path=str(tmp_path), config=str(file), environ={})
+    assert (loaded.workspace_ids, loaded.settings.http_port) == (("default",), 9)
 
 
 def test_a_file_without_workspaces_serves_the_current_directory(

@@ -79,15 +79,20 @@ async def serve_http(
         server_header=False,
         timeout_graceful_shutdown=STREAM_END_SECONDS,
     )
-    http = _Uvicorn(config)
+    http, ended = _Uvicorn(config), anyio.Event()
     with listener:
         async with anyio.create_task_group() as tasks:
             async with manager.run():
-                tasks.start_soon(_serve, http, listener)
+                tasks.start_soon(_serve, http, listener, ended)
                 yield
                 await anyio.sleep(0.05)  # the last answers leave before their sessions end
             http.should_exit = True
+            # A client that holds on to its stream must not keep the gateway from ending.
+            with anyio.move_on_after(2 * STREAM_END_SECONDS):
+                await ended.wait()
+            tasks.cancel_scope.cancel()
 
 
-async def _serve(http: uvicorn.Server, listener: socket.socket) -> None:
+async def _serve(http: uvicorn.Server, listener: socket.socket, ended: anyio.Event) -> None:
     await http.serve(sockets=[listener])
+    ended.set()

@@ -61,7 +61,7 @@ def end_orphaned_launchers() -> int:
             end_launcher(int(entry.name))
             ended += 1
     if ended:
-        _log.warning("ended launchers that a killed gateway left", extra={"count": ended})
+        _log.info("ended launchers that a killed gateway left", extra={"count": ended})
     return ended
 
 
