@@ -4,7 +4,7 @@ import gc
 import resource
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Annotated
 
 import anyio
@@ -22,6 +22,8 @@ from codespace.settings import Loaded, is_loopback
 
 DRAIN_SECONDS = 3.0
 OPEN_FILES = 8_192
+
+Signals = AsyncIterator[signal.Signals]
 
 
 def serve(
@@ -44,6 +46,11 @@ def serve(
 
 
 async def _stdio(loaded: Loaded) -> None:
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        await _stdio_until(loaded, signals)
+
+
+async def _stdio_until(loaded: Loaded, signals: Signals) -> None:
     async with open_gateway(loaded, transports=("stdio",)) as gateway:
         in_flight = InFlight()
         server = mcp_server.build(
@@ -56,7 +63,7 @@ async def _stdio(loaded: Loaded) -> None:
                 tasks.cancel_scope.cancel()
 
             tasks.start_soon(until_the_client_leaves)
-            tasks.start_soon(_until_signal, tasks.cancel_scope.cancel)
+            tasks.start_soon(_until_signal, signals, tasks.cancel_scope.cancel)
             try:
                 await anyio.sleep_forever()
             finally:
@@ -65,6 +72,11 @@ async def _stdio(loaded: Loaded) -> None:
 
 
 async def _http(loaded: Loaded) -> None:
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        await _http_until(loaded, signals)
+
+
+async def _http_until(loaded: Loaded, signals: Signals) -> None:
     settings = loaded.settings
     listener = listen(settings.http_host, settings.http_port)
     host, port = listener.getsockname()[:2]
@@ -76,7 +88,7 @@ async def _http(loaded: Loaded) -> None:
         )
         stop = anyio.Event()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_until_signal, stop.set)
+            tasks.start_soon(_until_signal, signals, stop.set)
             async with serve_http(server, listener, access, gateway.limits):
                 _announce(host, port, guarded=settings.http_token is not None)
                 await stop.wait()
@@ -99,11 +111,11 @@ def _raise_open_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
-async def _until_signal(stop: Callable[[], object]) -> None:
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        async for _ in signals:
-            stop()
-            return
+async def _until_signal(signals: Signals, stop: Callable[[], object]) -> None:
+    # Its receiver stays open until the gateway is closed: a second signal must not cut that short.
+    async for _ in signals:
+        stop()
+        return
 
 
 def _announce(host: str, port: int, *, guarded: bool) -> None:

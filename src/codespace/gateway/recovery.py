@@ -35,14 +35,17 @@ class Recovery:
     def settle(self, operation: Operation, workspace: Workspace | None) -> Operation:
         """Establish the outcome of one unfinished operation, record it and return the record.
 
-        An operation of a workspace that is not registered, or that is another directory now, is
-        `unknown`, and nothing is touched.
+        An operation of a directory that is not served here stays unfinished, with its
+        before-images, until it is: nothing else can bring its files back.
 
         Raises:
             StoreError: the outcome was not recorded.
         """
+        if workspace is None or workspace.root.path != operation.root:
+            log.warning("patch left unfinished operation=%s", operation.operation_id)
+            return operation
         remains = self.operations.remains(operation.operation_id)
-        if remains is None or workspace is None or workspace.root.path != operation.root:
+        if remains is None:
             outcome = _Outcome(PatchStatus.UNKNOWN)
         else:
             outcome = self._settle_on_disk(remains, workspace)

@@ -65,6 +65,34 @@ def test_a_signal_is_an_orderly_end(tmp_path: Path, number: signal.Signals) -> N
     assert (server.returncode, out) == (0, b"")
 
 
+def test_a_second_signal_does_not_cut_the_end_short(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        assert greeted(server) == "codespace"
+        for _ in range(3):
+            server.send_signal(signal.SIGTERM)
+        server.communicate(timeout=SECONDS)
+    assert server.returncode == 0
+
+
+def test_a_read_of_something_huge_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    with (tmp_path / "huge").open("wb") as file:
+        file.truncate(1 << 40)
+    call = {
+        "jsonrpc": "2.0",
+        "id": 2,
+        "method": "tools/call",
+        "params": {"name": "read", "arguments": {"workspace_id": "default", "path": "huge"}},
+    }
+    with serving(tmp_path) as server:
+        assert greeted(server) == "codespace"
+        assert server.stdin is not None
+        server.stdin.write(json.dumps(call).encode() + b"\n")
+        server.stdin.flush()
+        server.send_signal(signal.SIGTERM)
+        server.communicate(timeout=SECONDS)
+    assert server.returncode == 0
+
+
 @pytest.mark.anyio
 async def test_over_http_a_signal_is_an_orderly_end(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]

@@ -3,6 +3,7 @@ import errno
 import json
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -17,6 +18,7 @@ from codespace.domain.limits import Limits
 from codespace.domain.operation import version_of
 from codespace.domain.patch import PatchStatus
 from codespace.gateway.patches import Patches, PatchRequest
+from codespace.workspace.directory import register
 from doubles.failing_ledger import FailingOperations
 from doubles.failing_syscalls import Call, Faults
 from doubles.patch_world import DEMO, NOW_MS, PatchWorld, add, delete, patch, patch_world, update
@@ -110,6 +112,29 @@ async def test_the_same_key_returns_the_recorded_refusal(world: PatchWorld) -> N
     assert first.code is ErrorCode.FILE_NOT_FOUND
     assert again.body() == first.body()
     assert again.operation_id is not None
+
+
+async def test_a_key_used_in_another_directory_is_a_conflict_and_no_replay(
+    world: PatchWorld, tmp_path: Path
+) -> None:
+    await world.apply(CHANGE, key="k")
+    other = tmp_path / "other"
+    other.mkdir()
+    moved = replace(world.workspace, root=register(str(other)))
+    request = PatchRequest(patch=CHANGE, operation_key=OperationKey("k"))
+    with pytest.raises(CodeSpaceError) as caught:
+        await world.patches.apply(moved, request)
+    assert caught.value.code is ErrorCode.OPERATION_KEY_CONFLICT
+    assert list(other.iterdir()) == []
+
+
+async def test_more_expected_versions_than_a_patch_may_have_files_are_refused(
+    world: PatchWorld,
+) -> None:
+    versions = {f"f{number}": "absent" for number in range(1_001)}
+    with pytest.raises(CodeSpaceError) as caught:
+        await world.patches.apply(world.workspace, PatchRequest(CHANGE, versions))
+    assert caught.value.code is ErrorCode.LIMIT_EXCEEDED
 
 
 @pytest.mark.parametrize("check_only", [True, False])

@@ -110,22 +110,28 @@ def test_anything_else_is_unknown_and_left_alone(world: PatchWorld, strange: str
     assert world.images() == 1
 
 
-def test_a_workspace_that_is_not_registered_any_more_is_unknown(world: PatchWorld) -> None:
+def test_a_workspace_that_is_not_registered_waits_until_it_is(world: PatchWorld) -> None:
     lay_out(world, done={"a"})
     before = regular_files(world.root)
-    (settled,) = recover(world.operations, {}, now_ms=lambda: NOW_MS)
-    assert (settled.status, settled.reason) == (PatchStatus.UNKNOWN, "unknown")
+    (left,) = recover(world.operations, {}, now_ms=lambda: NOW_MS)
+    assert (left.status, left.finished_at) == (PatchStatus.UNKNOWN, None)
     assert regular_files(world.root) == before
+    (settled,) = world.restart()
+    assert settled.status is PatchStatus.FAILED_ROLLED_BACK
+    assert regular_files(world.root) == BEFORE
 
 
-def test_a_workspace_that_is_another_directory_now_is_unknown(
+def test_a_workspace_that_is_another_directory_now_waits_for_its_own(
     world: PatchWorld, tmp_path: Path
 ) -> None:
     lay_out(world, done={"a"})
     elsewhere = replace(world.workspace.root, path=str(tmp_path))
     moved = replace(world.workspace, root=elsewhere)
-    (settled,) = recover(world.operations, {DEMO: moved}, now_ms=lambda: NOW_MS)
-    assert settled.status is PatchStatus.UNKNOWN
+    (left,) = recover(world.operations, {DEMO: moved}, now_ms=lambda: NOW_MS)
+    assert left.finished_at is None
+    (settled,) = world.restart()
+    assert settled.status is PatchStatus.FAILED_ROLLED_BACK
+    assert regular_files(world.root) == BEFORE
 
 
 def test_a_root_that_is_gone_is_unknown(world: PatchWorld) -> None:

@@ -13,7 +13,7 @@ from codespace.domain.limits import JSON_INTEGER_MAX, Limits
 from codespace.domain.tool import Call, Effect, Params, Result, Tool, define
 from codespace.domain.workspace import Root
 from codespace.workspace import files, search
-from codespace.workspace.at_hand import AtHand
+from codespace.workspace.at_hand import SMALL_BYTES, AtHand
 
 LIMITS = Limits()
 """The limits that the schemas name."""
@@ -170,9 +170,8 @@ class FileTools:
         comes in pieces: go on with `offset` = `next_offset`.
         """
         root = call.permitted.root
-        if self.at_hand.holds(root, params.path):
-            found = self._read(root, params)
-        else:
+        found = self._read_at_once(root, params)
+        if found is None:
             found = await self._in_thread(lambda: self._read(root, params))
         return ReadResult(
             path=found.path,
@@ -244,7 +243,17 @@ class FileTools:
             skipped=found.skipped or None,
         )
 
-    def _read(self, root: Root, params: ReadParams) -> files.FileContent:
+    def _read_at_once(self, root: Root, params: ReadParams) -> files.FileContent | None:
+        if not self.at_hand.holds(root, params.path):
+            return None
+        try:
+            return self._read(root, params, largest=SMALL_BYTES)
+        except files.LargerThanExpectedError:
+            return None  # it was exchanged for a large one, which must not stop the event loop
+
+    def _read(
+        self, root: Root, params: ReadParams, *, largest: int | None = None
+    ) -> files.FileContent:
         self.at_hand.learn(root)
         max_bytes = params.max_bytes or self.limits.read_default_bytes
         budget = self.limits.result_max_bytes
@@ -255,6 +264,7 @@ class FileTools:
                 offset=params.offset,
                 max_bytes=max_bytes,
                 limits=self.limits,
+                largest=largest,
             )
             if params.max_bytes is not None or len(found.content) * JSON_GROWTH <= budget:
                 return found
