@@ -111,7 +111,8 @@ def test_a_command_has_no_signal_ignored_that_the_keeper_ignores():
     with kept("/bin/grep", "SigIgn", "/proc/self/status") as keeping:
         stdout = keeping.process.stdout
         assert stdout is not None
-        assert int(stdout.read().split()[1], 16) == 0
+        # Of the signals that programs use; from 32 on they belong to the C library.
+        assert int(stdout.read().split()[1], 16) & 0x7FFF_FFFF == 0
         assert ended(keeping.news()) == "ended 0"
         keeping.cut()
 
