@@ -28,7 +28,7 @@ test *args:
 # Every test, also the slow ones.
 test-all *args:
     .venv/bin/pytest tests -n 2 --dist loadfile --ignore tests/unit/adapters --ignore tests/unit/cli {{args}}
-    @# Servers in the test's own process: the library of event streams keeps one exit flag a process.
+    @# Servers in the test's own process: beside other tests some hung, for a reason not found yet.
     .venv/bin/pytest tests/unit/adapters/test_http_app.py {{args}}
     .venv/bin/pytest tests/unit/adapters --ignore tests/unit/adapters/test_http_app.py {{args}}
     .venv/bin/pytest tests/unit/cli {{args}}

@@ -36,7 +36,7 @@ SUPPRESSION = re.compile(
 JUSTIFIED = re.compile(r"(:\s*[A-Z]+[0-9]+(,\s*[A-Z]+[0-9]+)*|\[[A-Za-z, -]+\]) -- \S")
 
 FOREIGN_WORDS = re.compile(
-    r"pypi\.org|pythonhosted|registry\.npmjs|/work/|(?i:helper agent|sub-?agent|session id)"
+    r"[p]ypi\.org|pythonhos[t]ed|registry\.npm[j]s|/[w]ork/|(?i:helper agen[t]|sub-?agen[t]|session i[d])"
 )
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
 
