@@ -36,7 +36,8 @@ SUPPRESSION = re.compile(
 JUSTIFIED = re.compile(r"(:\s*[A-Z]+[0-9]+(,\s*[A-Z]+[0-9]+)*|\[[A-Za-z, -]+\]) -- \S")
 
 FOREIGN_WORDS = re.compile(
-    r"[p]ypi\.org|pythonhos[t]ed|registry\.npm[j]s|/[w]ork/|(?i:helper agen[t]|sub-?agen[t]|session i[d])"
+    r"[p]ypi\.org|pythonhos[t]ed|registry\.npm[j]s|/[w]ork/"
+    r"|(?i:helper agen[t]|sub-?agen[t]|session i[d])"
 )
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
 
