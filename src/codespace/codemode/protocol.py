@@ -12,6 +12,7 @@ from typing import NamedTuple, cast
 
 from codespace.domain.limits import MIB
 
+
 class Op(IntEnum):
     """What a record of a step's input asks of the VM."""
 
@@ -178,9 +179,7 @@ class Lost(NamedTuple):
     count: int
 
 
-Operation = (
-    Call | Ask | Text | Image | Stored | Returned | Failed | Unhandled | Pending | Lost
-)
+Operation = Call | Ask | Text | Image | Stored | Returned | Failed | Unhandled | Pending | Lost
 
 _HEAD = struct.Struct("<III")
 _CLOCK = struct.Struct("<d")
@@ -226,6 +225,11 @@ def store(values: Mapping[str, str]) -> bytes:
 def args(value: object) -> bytes:
     """Return the record that sets the frozen global `args`."""
     return record(Op.ARGS, encode(value))
+
+
+def args_json(value: bytes) -> bytes:
+    """Return the same for a value that is JSON text already (UTF-8)."""
+    return record(Op.ARGS, value)
 
 
 def catalogue(entries: Sequence[object]) -> bytes:
@@ -276,8 +280,12 @@ def utf8(text: str) -> bytes:
 
 def decode(output: bytes) -> list[Operation]:
     """Return the operations of a step's output."""
-    raw = cast("list[list[object]]", json.loads(output))
-    return [_READERS[cast("str", item[0])](item) for item in raw]
+    return [operation(item) for item in cast("list[list[object]]", json.loads(output))]
+
+
+def operation(item: list[object]) -> Operation:
+    """Return one operation from its JSON."""
+    return _READERS[cast("str", item[0])](item)
 
 
 def _call(item: list[object]) -> Call:
