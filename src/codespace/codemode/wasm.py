@@ -102,40 +102,52 @@ class Ended(NamedTuple):
 
 
 class Ticker:
-    """Moves an engine's epoch while scripts run, so that a running one meets its slice's end."""
+    """Moves an engine's epoch while scripts run, so that a running one meets its slice's end.
+
+    It must not rest while a call is open, however late this process gets its turn: a guest whose
+    epoch stands still never gives its thread back.
+    """
 
     def __init__(self, engine: wasmtime.Engine) -> None:
         self._engine = engine
+        self._open: set[int] = set()
         self._until = 0.0
         self._idle = False
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
-    def touch(self) -> None:
-        """Keep ticking for some time from now."""
+    def opened(self, call: object) -> None:
+        """Tick until `call` is closed, and a little longer: the next one is often near."""
+        self._open.add(id(call))
         self._until = time.monotonic() + LINGER_SECONDS
         if self._thread is None:
             self._start()
         if self._idle:
             self._wake.set()
 
+    def closed(self, call: object) -> None:
+        """The call has ended."""
+        self._open.discard(id(call))
+
     def _start(self) -> None:
         with self._lock:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="codemode-ticks", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._run, name="codemode-ticks", daemon=True
+                )
                 self._thread.start()
 
     def _run(self) -> None:
         while True:
             time.sleep(TICK_SECONDS)
             self._engine.increment_epoch()
-            if time.monotonic() < self._until:
+            if self._open or time.monotonic() < self._until:
                 continue
-            # `touch` writes `_until` and then reads `_idle`; here it is the other way round, so
+            # `opened` writes `_open` and then reads `_idle`; here it is the other way round, so
             # one of the two always sees the other.
             self._idle = True
-            if time.monotonic() >= self._until:
+            if not self._open:
                 self._wake.wait()
             self._idle = False
             self._wake.clear()
@@ -257,10 +269,9 @@ class Instance:
         self._store.close()
 
     def _begin(self, function: wasmtime.Func, args: Sequence[int]) -> "Running":
-        self.machine.ticker.touch()
         if self.machine.fibers:
             return Fiber(self, self._context, function, args)
-        return Blocking(self._store, function, args)
+        return Blocking(self.machine.ticker, self._store, function, args)
 
     def _run_to_end(self, function: wasmtime.Func, args: Sequence[int]) -> None:
         running = self._begin(function, args)
@@ -304,6 +315,7 @@ class Fiber:
             place.kind = _ffi.WASMTIME_I32
             place.of.i32 = value
         self.ended: Ended | None = None
+        owner.machine.ticker.opened(self)
         native_function = byref(function._func)  # pyright: ignore[reportPrivateUsage] -- see above  # noqa: SLF001
         _native.wasmtime_context_set_epoch_deadline(context, SLICE_TICKS)
         self._future: object | None = _native.wasmtime_func_call_async(
@@ -328,10 +340,8 @@ class Fiber:
 
     def finish(self, deadline: float, interrupt: Interrupt) -> None:
         """Run to the end; call `interrupt` at `deadline`, kill when that did not help."""
-        ticker = self._owner.machine.ticker
         stop, asked = deadline, False
         while not self.poll():
-            ticker.touch()
             if time.monotonic() < stop:
                 continue
             if asked:
@@ -349,6 +359,7 @@ class Fiber:
     def _close(self) -> None:
         future, self._future = self._future, None
         _native.wasmtime_call_future_delete(future)
+        self._owner.machine.ticker.closed(self)
 
     def _why(self) -> str:
         if self._error:
@@ -366,8 +377,10 @@ class Fiber:
 class Blocking:
     """The same on wasmtime's public interface alone: it runs only in `finish`, without slices."""
 
-    def __init__(self, store: wasmtime.Store, function: wasmtime.Func, args: Sequence[int]) -> None:
-        self._store, self._function, self._args = store, function, args
+    def __init__(
+        self, ticker: Ticker, store: wasmtime.Store, function: wasmtime.Func, args: Sequence[int]
+    ) -> None:
+        self._ticker, self._store, self._function, self._args = ticker, store, function, args
         self.ended: Ended | None = None
 
     def poll(self) -> bool:
@@ -377,6 +390,7 @@ class Blocking:
     def finish(self, deadline: float, interrupt: Interrupt) -> None:
         """Run to the end; call `interrupt` at `deadline`, kill when that did not help."""
         left = max(0.0, deadline - time.monotonic())
+        self._ticker.opened(self)
         self._store.set_epoch_deadline(int((left + GRACE_SECONDS) / TICK_SECONDS) + 1)
         timer = threading.Timer(left, interrupt)
         timer.daemon = True
@@ -388,6 +402,7 @@ class Blocking:
             self.ended = Ended(str(error).splitlines()[0])
         finally:
             timer.cancel()
+            self._ticker.closed(self)
 
 
 def _self_test(machine: Machine) -> bool:

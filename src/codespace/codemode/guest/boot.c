@@ -50,12 +50,16 @@ static void remove_global(JSContext *ctx, JSValueConst global, const char *name)
     JS_FreeAtom(ctx, atom);
 }
 
+/* Count a tick; true when the script must stop. The count stands still from then on: given as
+   tick_limit, it stops a replay at the very same place. */
 static bool tick(void)
 {
+    if (guest.interrupted || guest.exiting)
+        return true;
     shared.ticks++;
     if (*(volatile uint32_t *)&shared.interrupt || (shared.tick_limit && shared.ticks >= shared.tick_limit))
         guest.interrupted = true;
-    return guest.interrupted || guest.exiting;
+    return guest.interrupted;
 }
 
 /* Called by the engine every so many jumps; a thousand make it quick to stop. */
@@ -63,6 +67,15 @@ static int on_interrupt(JSRuntime *rt, void *opaque)
 {
     guest.ctx->interrupt_counter = 1000;
     return tick();
+}
+
+/* A function that waits for a promise which nothing refers to is gone at once, and with it the
+   place where it waits: then the place where the promise was made is the best there is. */
+static void on_promise(JSContext *ctx, JSPromiseHookType type, JSValueConst promise, JSValueConst parent,
+                       void *opaque)
+{
+    if (type == JS_PROMISE_HOOK_INIT)
+        find_caller(ctx, &guest.made_line, &guest.made_column);
 }
 
 static const char library[] = {
@@ -125,13 +138,16 @@ __attribute__((export_name("boot"))) void boot(void)
     boot_tools(ctx);
     install_globals(ctx, global);
     install(ctx, global, "tools", js_dup(guest.tools));
-    install(ctx, global, "args", JS_NewObject(ctx));
+    JSValue args = JS_NewObject(ctx);
+    JS_FreeValue(ctx, js_object_seal(ctx, JS_UNDEFINED, 1, vc(&args), 1));
+    JS_DefinePropertyValueStr(ctx, global, "args", args, JS_PROP_CONFIGURABLE);
     for (int i = 0; i < countof(absent); i++)
         remove_global(ctx, global, absent[i]);
     boot_library(ctx, global);
     JS_FreeValue(ctx, global);
     JS_SetInterruptHandler(guest.rt, on_interrupt, NULL);
     JS_SetHostPromiseRejectionTracker(guest.rt, track_rejection, NULL);
+    JS_SetPromiseHook(guest.rt, on_promise, NULL);
     JS_RunGC(guest.rt);
 }
 

@@ -1,7 +1,7 @@
 /* What the host is told of errors: read from data properties, so that a hostile error object
    cannot run code, throw, or lie about where it was thrown. */
 
-enum { STACK_MAX = 4000, MESSAGE_MAX = 4000, NAME_MAX_BYTES = 200 };
+enum { STACK_MAX = 2000, MESSAGE_MAX = 2000, SHORT_MAX = 100 };
 
 struct problem {
     JSValueConst name, message, stack, code; /* borrowed; undefined when absent */
@@ -11,20 +11,25 @@ struct problem {
     struct buffer *text; /* the message when it had to be made */
 };
 
-/* A string of the engine as a JSON string, cut to `max` bytes of UTF-8. */
+/* A string of the engine as a JSON string, cut to `max` units. It goes straight to the outbox,
+   whose reserve holds it also when there is no memory left. */
 static bool put_cut(JSContext *ctx, JSValueConst v, uint32_t max)
 {
-    struct buffer text = {0};
-    bool ok = put_js_string(ctx, &text, v, false);
-    if (!ok) {
-        JS_FreeValue(ctx, JS_GetException(ctx));
-        text.len = 0;
+    JSValue flat = js_dup(v);
+    if (JS_VALUE_GET_TAG(v) != JS_TAG_STRING) { /* a rope */
+        flat = JS_ToString(ctx, v);
+        if (JS_IsException(flat)) {
+            JS_FreeValue(ctx, JS_GetException(ctx));
+            return put_text(ctx, &outbox, "\"\"");
+        }
     }
-    uint32_t n = text.len < max ? text.len : max;
-    while (n && n < text.len && (text.at[n] & 0xc0) == 0x80)
-        n--;
-    ok = put_quoted(ctx, &outbox, text.at, n);
-    buffer_release(&text);
+    JSString *s = JS_VALUE_GET_STRING(flat);
+    uint32_t n = s->len < max ? s->len : max;
+    bool ok = put_char(ctx, &outbox, '"') &&
+              (s->is_wide_char ? put_string16(ctx, &outbox, str16(s), n, true)
+                               : put_string8(ctx, &outbox, str8(s), n, true)) &&
+              put_char(ctx, &outbox, '"');
+    JS_FreeValue(ctx, flat);
     return ok;
 }
 
@@ -142,11 +147,11 @@ static bool put_number(JSContext *ctx, uint32_t value)
 
 static bool put_problem(JSContext *ctx, struct problem *p)
 {
-    return put_char(ctx, &outbox, ',') && put_problem_text(ctx, p->name, p->plain_name, NAME_MAX_BYTES) &&
+    return put_char(ctx, &outbox, ',') && put_problem_text(ctx, p->name, p->plain_name, SHORT_MAX) &&
            put_char(ctx, &outbox, ',') && put_message(ctx, p) && put_number(ctx, p->line) &&
            put_number(ctx, p->column) && put_char(ctx, &outbox, ',') &&
            put_problem_text(ctx, p->stack, "", STACK_MAX) && put_number(ctx, p->call_no) &&
-           put_char(ctx, &outbox, ',') && put_problem_text(ctx, p->code, "", NAME_MAX_BYTES) &&
+           put_char(ctx, &outbox, ',') && put_problem_text(ctx, p->code, "", SHORT_MAX) &&
            put_char(ctx, &outbox, ',') &&
            put_quoted(ctx, &outbox, (const uint8_t *)p->limit, strlen(p->limit));
 }
@@ -212,6 +217,13 @@ static JSValue waiting_stack(JSContext *ctx)
                                  : put_text(ctx, &text, "<anonymous>")) &&
                   put_text(ctx, &text, place);
         if (!ok)
+            forget_exception(ctx);
+    }
+    if (!count && guest.made_line) {
+        char place[64];
+        snprintf(place, sizeof place, "    at new Promise (%s:%u:%u)\n", SCRIPT_NAME, guest.made_line,
+                 guest.made_column);
+        if (!put_text(ctx, &text, place))
             forget_exception(ctx);
     }
     JSValue stack = JS_NewStringLen(ctx, (char *)text.at, text.len);

@@ -1,7 +1,7 @@
 /* All that the guest remembers besides the engine's own state, and the struct shared with the
    host. `struct shared` is mirrored in wasm.py; a change here is a change there. */
 
-enum { INBOX_FIXED = 65536, OUTBOX_FIXED = 65536, OUTBOX_RESERVE = 16384, UNHANDLED_MAX = 1000 };
+enum { INBOX_FIXED = 65536, OUTBOX_FIXED = 65536, OUTBOX_RESERVE = 32768, UNHANDLED_MAX = 1000 };
 
 enum status { IDLE, DONE, FAILED, DEADLOCK, INTERRUPTED, EXITED, ENDED };
 
@@ -59,6 +59,7 @@ static struct {
     const char *limit_name;   /* ... and the limit's name */
     struct rejection unhandled[UNHANDLED_MAX];
     uint32_t unhandled_count, unhandled_lost;
+    uint32_t made_line, made_column; /* where the script made its last promise */
     JSClassID tools_class;
 } guest;
 

@@ -86,7 +86,7 @@ static void set_args(JSContext *ctx, const struct entry *e)
         fatal();
     JSValue frozen = js_object_seal(ctx, JS_UNDEFINED, 1, vc(&value), 1);
     JS_FreeValue(ctx, frozen);
-    install(ctx, ctx->global_obj, "args", value);
+    JS_DefinePropertyValueStr(ctx, ctx->global_obj, "args", value, JS_PROP_CONFIGURABLE);
 }
 
 static void set_catalogue(JSContext *ctx, const struct entry *e)
@@ -130,17 +130,28 @@ static void finish(JSContext *ctx, enum status status)
     report_rest(ctx);
 }
 
+static void finish_waiting(JSContext *ctx, enum status status, const char *name, const char *message)
+{
+    JSValue stack = waiting_stack(ctx);
+    if (JS_IsException(stack)) {
+        forget_exception(ctx);
+        stack = JS_UNDEFINED;
+    }
+    report_plain(ctx, name, message, stack);
+    JS_FreeValue(ctx, stack);
+    finish(ctx, status);
+}
+
 static void finish_stopped(JSContext *ctx)
 {
     JSValue error = JS_GetException(ctx);
     if (guest.exiting) {
         finish(ctx, EXITED);
-    } else {
-        if (JS_IsObject(error))
-            report(ctx, "error", error);
-        else
-            report_plain(ctx, "InternalError", "interrupted", JS_UNDEFINED);
+    } else if (JS_IsObject(error)) {
+        report(ctx, "error", error);
         finish(ctx, INTERRUPTED);
+    } else {
+        finish_waiting(ctx, INTERRUPTED, "InternalError", "interrupted");
     }
     JS_FreeValue(ctx, error);
 }
@@ -170,18 +181,6 @@ static void finish_settled(JSContext *ctx)
         finish_thrown(ctx);
     }
     JS_FreeValue(ctx, value);
-}
-
-static void finish_waiting(JSContext *ctx, enum status status, const char *name, const char *message)
-{
-    JSValue stack = waiting_stack(ctx);
-    if (JS_IsException(stack)) {
-        forget_exception(ctx);
-        stack = JS_UNDEFINED;
-    }
-    report_plain(ctx, name, message, stack);
-    JS_FreeValue(ctx, stack);
-    finish(ctx, status);
 }
 
 /* ---- running */
