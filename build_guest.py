@@ -43,6 +43,7 @@ FLAGS = [
 ]
 ENGINE_UNITS = ["libregexp.c", "libunicode.c", "dtoa.c"]
 PAGE = 65536
+IMPORTS = 2
 STACK_SIZE = 1048576
 
 
@@ -188,7 +189,7 @@ def bake(module: bytes) -> bytes:
     """Return the module with its start-up done: a new VM is then a copy-on-write mapping."""
     image, address = boot(module)
     sections = dict(read_sections(module))
-    if 2 in sections:
+    if IMPORTS in sections:
         raise BuildError("The guest has imports; it must have none.")
     check_globals(sections[6])
     pages = len(image) // PAGE
@@ -210,7 +211,9 @@ def boot(module: bytes) -> tuple[bytes, int]:
     try:
         import wasmtime  # noqa: PLC0415 -- only a build that bakes needs it
     except ImportError as error:
-        raise BuildError("The build needs the package wasmtime; see requirements/build.txt.") from error
+        raise BuildError(
+            "The build needs the package wasmtime; see requirements/build.txt."
+        ) from error
     store = wasmtime.Store()
     instance = wasmtime.Instance(store, wasmtime.Module(store.engine, module), [])
     found = instance.exports(store)

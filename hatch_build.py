@@ -8,7 +8,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import build_guest  # noqa: E402 -- the builder runs this file by its path alone
+import build_guest
 
 
 class GuestHook(BuildHookInterface[Any]):

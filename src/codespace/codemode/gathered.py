@@ -48,7 +48,7 @@ class Gathered:
             case Unhandled():
                 self.unhandled.append(operation)
             case Lost():
-                self.more = operation.count
+                self.more = operation.rejections
             case Stored():
                 text = None if operation.deleted else encode(operation.value).decode()
                 self.stored[operation.key] = text

@@ -1,7 +1,7 @@
 """The bytes that go into a VM and the operations that come out (pure).
 
-A step's input is a clock and some records; its output is one JSON array of operations. The VM is a
-pure function of its inputs, so their bytes, kept in order, are the whole journal of a run.
+An input is a clock and some records, an output one JSON array of operations. The VM is a pure
+function of its inputs, so their bytes, kept in order, are the whole journal of a run.
 """
 
 import json
@@ -176,11 +176,13 @@ class Pending(NamedTuple):
 class Lost(NamedTuple):
     """Unhandled rejections beyond the first thousand, as a number."""
 
-    count: int
+    rejections: int
 
 
 Operation = Call | Ask | Text | Image | Stored | Returned | Failed | Unhandled | Pending | Lost
 
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_decoder = json.JSONDecoder()
 _HEAD = struct.Struct("<III")
 _CLOCK = struct.Struct("<d")
 _SETTINGS = struct.Struct("<Q8I")
@@ -267,7 +269,7 @@ def end() -> bytes:
 
 def encode(value: object) -> bytes:
     """Return `value` as JSON bytes; a lone surrogate becomes U+FFFD."""
-    return utf8(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    return utf8(_encoder.encode(value))
 
 
 def utf8(text: str) -> bytes:
@@ -280,7 +282,8 @@ def utf8(text: str) -> bytes:
 
 def decode(output: bytes) -> list[Operation]:
     """Return the operations of a step's output."""
-    return [operation(item) for item in cast("list[list[object]]", json.loads(output))]
+    found, _ = _decoder.raw_decode(output.decode())
+    return [operation(item) for item in cast("list[list[object]]", found)]
 
 
 def operation(item: list[object]) -> Operation:
@@ -290,7 +293,7 @@ def operation(item: list[object]) -> Operation:
 
 def _call(item: list[object]) -> Call:
     number, tool, line, column, *rest = item[1:]
-    arguments = rest[0] if rest else {}
+    arguments = rest[0] if rest else dict[str, object]()
     options = rest[1] if len(rest) > 1 else None
     return Call(_int(number), _int(tool), _int(line), _int(column), arguments, options)
 
@@ -320,22 +323,8 @@ def _pending(item: list[object]) -> Pending:
     return Pending(_int(item[1]), _int(item[2]), _int(item[3]))
 
 
-def _lost(item: list[object]) -> Lost:
-    return Lost(_int(item[1]))
-
-
 def _problem(item: list[object]) -> Problem:
-    name, message, line, column, stack, call_no, code, limit = item[1:]
-    return Problem(
-        _str(name),
-        _str(message),
-        _int(line),
-        _int(column),
-        _str(stack),
-        _int(call_no),
-        _str(code),
-        _str(limit),
-    )
+    return Problem(*cast("tuple[str, str, int, int, str, int, str, str]", tuple(item[1:])))
 
 
 def _int(value: object) -> int:
@@ -356,5 +345,5 @@ _READERS: Mapping[str, Callable[[list[object]], Operation]] = {
     "error": lambda item: Failed(_problem(item)),
     "unhandled": lambda item: Unhandled(_problem(item)),
     "pending": _pending,
-    "lost": _lost,
+    "lost": lambda item: Lost(_int(item[1])),
 }

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 
 from codespace.codemode import snapshots
 from codespace.codemode.protocol import Operation, Status, decode
-from codespace.codemode.wasm import Instance, Machine, Running, Shared
+from codespace.codemode.running import Running
+from codespace.codemode.wasm import Instance, Machine, Shared
 from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.limits import MIB
 
@@ -85,10 +86,14 @@ class Vm:
         lost: why the VM is lost, for people; empty while it is not.
     """
 
-    def __init__(self, machine: Machine, *, memory_bytes: int = MEMORY_BYTES) -> None:
-        self._open(machine, Instance(machine, memory_bytes=memory_bytes))
-
-    def _open(self, machine: Machine, instance: Instance) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        *,
+        memory_bytes: int = MEMORY_BYTES,
+        instance: Instance | None = None,
+    ) -> None:
+        instance = instance or Instance(machine, memory_bytes=memory_bytes)
         self._machine, self._instance = machine, instance
         self._shared: Shared = instance.shared
         self.lost = ""
@@ -156,9 +161,7 @@ class Vm:
         return bytes(memory)
 
     @classmethod
-    def restore(
-        cls, machine: Machine, image: bytes, *, memory_bytes: int = MEMORY_BYTES
-    ) -> "Vm":
+    def restore(cls, machine: Machine, image: bytes, *, memory_bytes: int = MEMORY_BYTES) -> "Vm":
         """Return a VM that goes on where `snapshot` was taken, in whatever process.
 
         Raises:
@@ -168,9 +171,7 @@ class Vm:
         instance = Instance(machine, memory_bytes=memory_bytes, pages=pages)
         for at, part in parts:
             instance.write_memory(at, part)
-        vm = cls.__new__(cls)
-        vm._open(machine, instance)
-        return vm
+        return cls(machine, instance=instance)
 
     def close(self) -> None:
         """Give the memory back now. The VM must not be used any more."""
