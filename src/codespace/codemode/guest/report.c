@@ -100,8 +100,9 @@ static void describe_error(JSContext *ctx, JSObject *p, struct problem *out)
     JSValueConst limit = guest.limit_error;
     if (JS_VALUE_GET_TAG(limit) == JS_TAG_OBJECT && JS_VALUE_GET_OBJ(limit) == p)
         out->limit = guest.limit_name;
-    else if (guest.out_of_memory && text_is(ctx, out->message, "out of memory"))
-        out->limit = "memory";
+    else if (guest.out_of_memory && (text_is(ctx, out->message, "out of memory") ||
+                                     text_is(ctx, out->message, "Invalid error message")))
+        out->limit = "memory"; /* the second is what the engine says when the first did not fit */
     else if (text_is(ctx, out->message, "Maximum call stack size exceeded"))
         out->limit = "stack";
 }
