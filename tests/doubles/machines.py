@@ -71,7 +71,7 @@ def opening(
     return protocol.step_input(START_MS, records)
 
 
-def run(  # noqa: PLR0913 -- one call with all that a test may set
+def run(
     code: str,
     tools: Tools | None = None,
     *,
@@ -111,5 +111,3 @@ def answer(functions: list[Callable[[object], object]], call: Call) -> bytes:
         return protocol.reject(
             call.call_no, code="MISSING", message=str(error), details=None, tool="tool"
         )
-
-

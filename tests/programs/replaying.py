@@ -9,9 +9,8 @@ import json
 import sys
 import time
 
-from doubles.machines import machine
-
 from codespace.codemode.vm import Vm
+from doubles.machines import machine
 
 
 def main() -> None:

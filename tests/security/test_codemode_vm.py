@@ -1,16 +1,21 @@
-"""Scripts that want to harm, hang or confuse: each ends by itself or is stopped, and none can
-reach another VM, the host, or the truth of what the host is told."""
+"""Scripts that want to harm, hang or confuse.
+
+Each ends by itself or is stopped, and none can reach another VM, the host, or the truth of what
+the host is told.
+"""
+
+# ruff: noqa: E501 -- scripts stand on one line, as models write them
 
 import gc
 import random
 import resource
 
 import pytest
-from doubles.machines import START_MS, Outcome, machine, opening, run
 
 from codespace.codemode import protocol
 from codespace.codemode.protocol import Limits, Returned, Status
 from codespace.codemode.vm import Vm
+from doubles.machines import START_MS, Outcome, machine, opening, run
 
 MIB = 1024 * 1024
 
@@ -34,7 +39,7 @@ POLLING = [
     "for (;;) { try { while (true) {} } catch (e) {} finally { continue } }",
     "while (true) await null",
     "const f = () => Promise.resolve().then(f); await f()",
-    "(function flood() { for (let i = 0; i < 100; i++) queueMicrotask(flood) })(); await null",
+    "(function flood() { for (let i = 0; i < 100; i++) queueMicrotask(flood) })(); await new Promise(() => {})",
     'return /^(a+)+$/.test("a".repeat(40) + "b")',
     "return Array.prototype.indexOf.call({length: 2 ** 53 - 1}, 1)",
     "function* g() { while (true) yield 1 } for (const x of g());",
@@ -57,6 +62,7 @@ NEVER_POLLING = [
     "return Array.prototype.splice.call({length: 2 ** 53 - 1}, 0, 1).length",
     "return [].concat.call({length: 2 ** 53 - 1, [Symbol.isConcatSpreadable]: true}).length",
     "return (7n ** 300000n).toString().length",
+    "let v = []; for (let i = 0; i < 1e5; i++) v = [v]; JSON.stringify(v)",
 ]
 
 RECURSIVE = [
@@ -74,7 +80,6 @@ RECURSIVE = [
     "eval('['.repeat(50000))",
     "JSON.parse('['.repeat(100000))",
     "new RegExp('('.repeat(50000) + ')'.repeat(50000))",
-    "let v = []; for (let i = 0; i < 1e5; i++) v = [v]; JSON.stringify(v)",
     "const {[(() => { throw new RangeError('x') })()]: x} = {}",
 ]
 
@@ -162,7 +167,8 @@ def test_a_hungry_script_meets_its_limit_and_nobody_else_does(code: str) -> None
     outcome = attempt(code, memory_bytes=32 * MIB, seconds=1.0)
     assert outcome.status in {Status.FAILED, Status.INTERRUPTED, Status.LOST}
     if outcome.status is Status.FAILED:
-        assert outcome.problem.limit == "memory" or outcome.problem.name in {"RangeError", "TypeError"}
+        too_long = "string too long", "invalid string length", "Invalid string length"
+        assert outcome.problem.limit == "memory" or outcome.problem.message in too_long
 
 
 @pytest.mark.parametrize("code", TAMPERING)

@@ -1,11 +1,13 @@
 """Errors tell what, where and whose: lines are those of the script as it was given."""
 
+# ruff: noqa: E501 -- scripts stand on one line, as models write them
+
 import pytest
-from doubles.machines import Outcome, machine, opening, run
 
 from codespace.codemode import protocol
 from codespace.codemode.protocol import Failed, Lost, Pending, Status, Unhandled
 from codespace.codemode.vm import Vm
+from doubles.machines import Outcome, machine, opening, run
 
 
 def echo(arguments: object) -> object:
@@ -52,10 +54,27 @@ def test_a_thrown_text_is_the_message() -> None:
 
 def test_a_tool_error_has_all_its_fields() -> None:
     vm = Vm(machine())
-    vm.step(opening("try { await tools.get({}) } catch (e) {\nreturn [e instanceof Error, e instanceof ToolError, e.name, e.code, e.message, e.details, e.tool, e.call_no, JSON.parse(JSON.stringify(e)).code] }", tools={"get": str}))
-    rejection = protocol.reject(1, code="VERSION_CONFLICT", message="changed", details={"path": "a"}, tool="get")
+    vm.step(
+        opening(
+            "try { await tools.get({}) } catch (e) {\nreturn [e instanceof Error, e instanceof ToolError, e.name, e.code, e.message, e.details, e.tool, e.call_no, JSON.parse(JSON.stringify(e)).code] }",
+            tools={"get": str},
+        )
+    )
+    rejection = protocol.reject(
+        1, code="VERSION_CONFLICT", message="changed", details={"path": "a"}, tool="get"
+    )
     operations = vm.step(protocol.step_input(0, [rejection]))
-    expected = [True, True, "ToolError", "VERSION_CONFLICT", "changed", {"path": "a"}, "get", 1, "VERSION_CONFLICT"]
+    expected = [
+        True,
+        True,
+        "ToolError",
+        "VERSION_CONFLICT",
+        "changed",
+        {"path": "a"},
+        "get",
+        1,
+        "VERSION_CONFLICT",
+    ]
     assert protocol.Returned(expected) in operations
 
 
@@ -96,7 +115,9 @@ def test_tools_cannot_be_changed() -> None:
 
 def test_calls_that_nobody_awaited_are_told_with_their_lines() -> None:
     vm = Vm(machine())
-    operations = vm.step(opening("tools.slow({});\n  tools.slow({});\nreturn 1", tools={"slow": str}))
+    operations = vm.step(
+        opening("tools.slow({});\n  tools.slow({});\nreturn 1", tools={"slow": str})
+    )
     assert [o for o in operations if isinstance(o, Pending)] == [Pending(1, 1, 7), Pending(2, 2, 9)]
 
 
@@ -122,7 +143,10 @@ def test_a_flood_of_rejections_is_counted() -> None:
 @pytest.mark.parametrize(
     ("code", "line"),
     [
-        ("const p = new Promise(() => {});\nasync function wait() {\n  await p;\n}\nawait wait();", 3),
+        (
+            "const p = new Promise(() => {});\nasync function wait() {\n  await p;\n}\nawait wait();",
+            3,
+        ),
         ("const a = 1;\nawait new Promise(() => {});\nreturn 1", 2),
     ],
 )
@@ -133,7 +157,10 @@ def test_a_deadlock_ends_at_once_and_says_where(code: str, line: int) -> None:
 
 
 def test_output_before_an_error_is_kept() -> None:
-    outcome = run("console.log('one');\nawait tools.echo({});\nconsole.log('two');\nthrow new Error('x')", {"echo": echo})
+    outcome = run(
+        "console.log('one');\nawait tools.echo({});\nconsole.log('two');\nthrow new Error('x')",
+        {"echo": echo},
+    )
     assert outcome.text == "one\ntwo"
     assert [o for o in outcome.operations if isinstance(o, Failed)]
 

@@ -1,15 +1,32 @@
 """The guest's own JSON writer and reader against the engine's JSON.stringify and JSON.parse."""
 
+# ruff: noqa: E501 -- scripts stand on one line, as models write them
+
 import json
 import random
 
 import pytest
+
 from doubles.machines import run
 
 BATCH = 150
 SAMPLES = [0, 1, -1, 0.5, 1e21, 1e-7, 123456789012, 2**31, -(2**31), 2**53 - 1, 5e-324, 1.5e300]
 TEXTS = ["", "a", 'quote"', "back\\slash", "\n\t\x01\x7f", "é", "ÿĀ", "€", "😀", "</script>", "0"]
-KEYS = ["a", "b", "id", "name", "0", "7", "-1", "__proto__", "constructor", "toString", "é", 'q"', ""]
+KEYS = [
+    "a",
+    "b",
+    "id",
+    "name",
+    "0",
+    "7",
+    "-1",
+    "__proto__",
+    "constructor",
+    "toString",
+    "é",
+    'q"',
+    "",
+]
 
 
 def value(source: random.Random, depth: int = 0) -> object:
@@ -33,9 +50,11 @@ def value(source: random.Random, depth: int = 0) -> object:
 def spoil(source: random.Random, text: str) -> str:
     """Return the text with a character changed, dropped or added."""
     at = source.randrange(len(text) + 1)
-    return text[:at] + source.choice(['"', "}", ",", "]", "1", "\\", ":", " ", "{"]) + text[
-        at + source.randrange(2) :
-    ]
+    return (
+        text[:at]
+        + source.choice(['"', "}", ",", "]", "1", "\\", ":", " ", "{"])
+        + text[at + source.randrange(2) :]
+    )
 
 
 READ = """
@@ -104,7 +123,9 @@ def expression(source: random.Random, depth: int = 0) -> str:
     inner = [expression(source, depth + 1) for _ in range(source.randrange(4))] if kind > 5 else []
     if kind < 6:
         plain = ["null", "true", "undefined", repr(source.random() * 10**9), "-0", "1e21"]
-        return source.choice([*plain, json.dumps(source.choice(TEXTS)), str(source.choice(SAMPLES))])
+        return source.choice(
+            [*plain, json.dumps(source.choice(TEXTS)), str(source.choice(SAMPLES))]
+        )
     if kind in (6, 7):
         return f"[{','.join(inner)}]"
     pairs = ",".join(f"[{json.dumps(source.choice(KEYS))}]:{item}" for item in inner)

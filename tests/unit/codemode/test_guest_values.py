@@ -1,9 +1,11 @@
 """What crosses between a script and its tools, and what may not."""
 
+# ruff: noqa: E501 -- scripts stand on one line, as models write them
+
 import pytest
-from doubles.machines import run
 
 from codespace.codemode.protocol import Image, Limits, Status, Stored
+from doubles.machines import run
 
 
 def echo(arguments: object) -> object:
@@ -21,8 +23,11 @@ def echo(arguments: object) -> object:
         ("'\\ud800 \\u{1F600} \\u2028'", "\ufffd \U0001f600 \u2028"),
         ("new Date(0)", "1970-01-01T00:00:00.000Z"),
         ("{a: {toJSON() { return 'json' }}, get b() { return 'got' }}", {"a": "json", "b": "got"}),
-        ("JSON.parse('{\"__proto__\": {\"a\": 1}}')", {"__proto__": {"a": 1}}),
-        ("Object.assign(new RangeError('far'), {extra: 1})", {"name": "RangeError", "message": "far", "extra": 1}),
+        ('JSON.parse(\'{"__proto__": {"a": 1}}\')', {"__proto__": {"a": 1}}),
+        (
+            "Object.assign(new RangeError('far'), {extra: 1})",
+            {"name": "RangeError", "message": "far", "extra": 1},
+        ),
         ("[Object(1), Object('s'), Object(true), Object(7n)]", [1, "s", True, 7]),
         ("Promise.resolve(5)", 5),
         ("{then(resolve) { resolve(7) }}", 7),
@@ -40,7 +45,10 @@ def test_a_value_arrives_as_it_is(expression: str, expected: object) -> None:
         ("{huge: 1e400}", "arguments.huge is infinite"),
         ("{a: {on_done: () => 1}}", "arguments.a.on_done is a function"),
         ("[Symbol('s')]", "arguments[0] is a symbol"),
-        ("(() => { const n = {child: {}}; n.child.parent = n; return n })()", "arguments.child.parent is part of a cycle"),
+        (
+            "(() => { const n = {child: {}}; n.child.parent = n; return n })()",
+            "arguments.child.parent is part of a cycle",
+        ),
         ("{m: new Map([['k', 1]])}", "arguments.m is a Map; use Object.fromEntries"),
         ("{s: new Set([1])}", "arguments.s is a Set; use [...set]"),
         ("{p: Promise.resolve(1)}", "arguments.p is a Promise; await it first"),
@@ -51,7 +59,9 @@ def test_a_value_arrives_as_it_is(expression: str, expected: object) -> None:
         ("{n: 10n ** 5000n}", "arguments.n is a BigInt of more than"),
     ],
 )
-def test_what_json_cannot_hold_is_a_type_error_that_names_the_path(expression: str, path: str) -> None:
+def test_what_json_cannot_hold_is_a_type_error_that_names_the_path(
+    expression: str, path: str
+) -> None:
     code = f"try {{ await tools.echo({expression}) }} catch (e) {{ return [e.name, e.message] }}"
     value = run(code, {"echo": echo}).value
     assert isinstance(value, list)
@@ -80,9 +90,12 @@ def test_values_nested_up_to_the_limit_pass_and_deeper_ones_are_refused() -> Non
         (-0.0, "Object.is(r, -0)"),
         (float("inf"), "r === Infinity"),
         (float("nan"), "Number.isNaN(r)"),
-        ("{\"a\": 1}", "typeof r === 'string' && r === '{\"a\": 1}'"),
+        ('{"a": 1}', "typeof r === 'string' && r === '{\"a\": 1}'"),
         (["123", "null", ""], "r.join('|') === '123|null|'"),
-        ({"__proto__": {"x": 1}, "constructor": 2}, "Object.keys(r).join() === '__proto__,constructor' && ({}).x === undefined"),
+        (
+            {"__proto__": {"x": 1}, "constructor": 2},
+            "Object.keys(r).join() === '__proto__,constructor' && ({}).x === undefined",
+        ),
         ({"then": 1}, "r.then === 1"),
         ("a\ud800b", "r === 'a\\ufffdb'"),
         (None, "r === null"),
@@ -90,18 +103,24 @@ def test_values_nested_up_to_the_limit_pass_and_deeper_ones_are_refused() -> Non
     ],
 )
 def test_an_answer_arrives_without_loss(answer: object, check: str) -> None:
-    assert run(f"const r = await tools.get({{}}); return {check}", {"get": lambda _: answer}).value is True
+    assert (
+        run(f"const r = await tools.get({{}}); return {check}", {"get": lambda _: answer}).value
+        is True
+    )
 
 
 def test_integers_beyond_the_doubles_go_round_without_loss() -> None:
     code = "const r = await tools.get({}); return await tools.echo({id: r.id, list: [r.id, 5n]})"
-    tools = {"get": lambda _: {"id": 2**63 + 1}, "echo": echo}
-    assert run(code, tools).value == {"id": 2**63 + 1, "list": [2**63 + 1, 5]}
+    found = {"id": 2**63 + 1}
+    assert run(code, {"get": lambda _: found, "echo": echo}).value == {
+        "id": 2**63 + 1,
+        "list": [2**63 + 1, 5],
+    }
 
 
 def test_an_answer_that_is_not_json_rejects_the_call() -> None:
     code = "try { await tools.get({}) } catch (e) { return e.name }"
-    assert run(code, {"get": lambda _: b"{\"a\": nope}"}).value == "SyntaxError"
+    assert run(code, {"get": lambda _: b'{"a": nope}'}).value == "SyntaxError"
 
 
 def test_arguments_are_read_when_the_call_is_made() -> None:
@@ -110,7 +129,9 @@ def test_arguments_are_read_when_the_call_is_made() -> None:
 
 
 def test_arguments_above_their_limit_are_refused_by_name() -> None:
-    code = "try { await tools.echo({s: 'x'.repeat(2000)}) } catch (e) { return [e.name, e.message] }"
+    code = (
+        "try { await tools.echo({s: 'x'.repeat(2000)}) } catch (e) { return [e.name, e.message] }"
+    )
     value = run(code, {"echo": echo}, limits=Limits(arguments_bytes=1000)).value
     assert value == ["RangeError", "the arguments are larger than the limit of bytes (1000)"]
 
@@ -153,7 +174,9 @@ def test_looking_at_a_value_runs_none_of_its_code() -> None:
 
 def test_images_and_texts_keep_their_order() -> None:
     block = '{type: "image", data: "aGk=", mimeType: "image/png"}'
-    outcome = run(f'text("a"); image({block}); console.log("b"); try {{ image({{}}) }} catch (e) {{ text(e.name) }}')
+    outcome = run(
+        f'text("a"); image({block}); console.log("b"); try {{ image({{}}) }} catch (e) {{ text(e.name) }}'
+    )
     kinds = [type(o).__name__ for o in outcome.operations[:4]]
     assert kinds == ["Text", "Image", "Text", "Text"]
     assert Image({"type": "image", "data": "aGk=", "mimeType": "image/png"}) in outcome.operations
@@ -170,7 +193,10 @@ def test_the_store_gives_copies_and_reports_only_what_was_written() -> None:
     outcome = run(code)
     assert outcome.value == [{"list": [1, 2]}, True, True]
     stored = [o for o in outcome.operations if isinstance(o, Stored)]
-    assert stored == [Stored("k", False, {"list": [1, 2]}), Stored("gone", True, None)]
+    assert stored == [
+        Stored("k", deleted=False, value={"list": [1, 2]}),
+        Stored("gone", deleted=True, value=None),
+    ]
 
 
 def test_a_failed_run_reports_no_store() -> None:
@@ -202,7 +228,7 @@ def test_exit_ends_at_once_with_its_value() -> None:
     """
     outcome = run(code)
     assert (outcome.status, outcome.value, outcome.text) == (Status.EXITED, {"done": True}, "")
-    assert Stored("kept", False, 1) in outcome.operations
+    assert Stored("kept", deleted=False, value=1) in outcome.operations
 
 
 @pytest.mark.parametrize(
@@ -237,7 +263,9 @@ def test_web_helpers_are_there() -> None:
 
 
 def test_what_cannot_be_cloned_is_said() -> None:
-    code = "try { structuredClone({f() {}}) } catch (e) { return [e.name, e instanceof DOMException] }"
+    code = (
+        "try { structuredClone({f() {}}) } catch (e) { return [e.name, e instanceof DOMException] }"
+    )
     assert run(code).value == ["DataCloneError", True]
 
 

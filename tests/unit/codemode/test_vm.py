@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- scripts stand on one line, as models write them
 import base64
 import hashlib
 import json
@@ -10,13 +11,13 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from doubles.machines import START_MS, machine, opening, run
 
 from codespace.codemode import protocol
 from codespace.codemode.protocol import Call, Operation, Pending, Returned, Status
 from codespace.codemode.snapshots import SnapshotError
 from codespace.codemode.vm import Entry, Vm, replay
 from codespace.domain.errors import CodeSpaceError, ErrorCode
+from doubles.machines import START_MS, machine, opening, run
 
 TESTS = Path(__file__).parents[2]
 
@@ -239,7 +240,12 @@ def test_an_input_that_does_not_fit_is_refused_and_the_vm_is_as_it_was() -> None
 
 def test_a_large_input_gives_its_memory_back() -> None:
     vm = Vm(machine())
-    vm.step(opening("for (;;) { const r = await tools.big({}); if (r === 'end') return 1 }", tools={"big": str}))
+    vm.step(
+        opening(
+            "for (;;) { const r = await tools.big({}); if (r === 'end') return 1 }",
+            tools={"big": str},
+        )
+    )
     for number in range(1, 12):
         data = protocol.step_input(START_MS, [protocol.resolve(number, "x" * 8_000_000)])
         vm.step(data)
@@ -249,7 +255,12 @@ def test_a_large_input_gives_its_memory_back() -> None:
 
 def test_the_host_can_end_a_waiting_run_and_hears_where_it_waited() -> None:
     vm = Vm(machine())
-    vm.step(opening("async function get() {\n  return await tools.slow({});\n}\nawait get();", tools={"slow": str}))
+    vm.step(
+        opening(
+            "async function get() {\n  return await tools.slow({});\n}\nawait get();",
+            tools={"slow": str},
+        )
+    )
     operations = vm.step(protocol.step_input(START_MS, [protocol.end()]))
     assert vm.status is Status.ENDED
     assert Pending(1, 2, 22) in operations
@@ -280,5 +291,7 @@ def test_the_clock_moves_only_with_a_step() -> None:
 
 def test_the_clock_never_goes_back() -> None:
     vm = Vm(machine())
-    vm.step(opening("const a = Date.now(); await tools.a({}); return Date.now() - a", tools={"a": str}))
+    vm.step(
+        opening("const a = Date.now(); await tools.a({}); return Date.now() - a", tools={"a": str})
+    )
     assert Returned(0) in vm.step(protocol.step_input(1.0, [protocol.resolve(1, 1)]))

@@ -2,14 +2,12 @@ import hashlib
 import time
 from pathlib import Path
 
-from doubles.machines import CODE, START_MS, machine, opening
-
 from codespace.codemode import protocol
 from codespace.codemode.machine_code import MachineCode
 from codespace.codemode.protocol import Returned, Status
 from codespace.codemode.vm import Vm
 from codespace.codemode.wasm import GUEST, Machine
-
+from doubles.machines import CODE, START_MS, machine, opening
 
 
 def blocking() -> Machine:
