@@ -58,6 +58,7 @@ class Calls:
         *,
         inbox: Inbox,
         dispatch: Dispatch,
+        pump: Callable[[], None],
         progress: Callable[[Progress], None] | None = None,
     ) -> None:
         self.problems: list[RunProblem] = []
@@ -65,12 +66,13 @@ class Calls:
         self._limits = limits
         self._inbox = inbox
         self._dispatch = dispatch
+        self._pump = pump
         self._progress = progress
         self._schedule = Schedule(limits.concurrency)
         self._origin = time.perf_counter()
         self._live: list[_Live] = []
         self._tasks: dict[int, asyncio.Task[None]] = {}
-        self._finished = self._running = 0
+        self._finished = 0
         self._closing = self._launching = False
 
     def add(self, call: Call) -> None:
@@ -85,17 +87,35 @@ class Calls:
             return
         self._launching = True
         while (call_no := self._schedule.take()) is not None:
-            self._launch(self._live[call_no - 1])
+            _begin(self._work(self._start(call_no)))
         self._launching = False
 
-    def _launch(self, live: _Live) -> None:
+    def _start(self, call_no: int) -> _Live:
+        live = self._live[call_no - 1]
         live.state = CallState.RUNNING
         live.started = time.perf_counter()
-        self._running += 1
         self._tell(live)
-        task = _begin(self._perform(live))
-        if not task.done():
-            self._tasks[live.call.call_no] = task
+        return live
+
+    async def _work(self, live: _Live) -> None:
+        # One task makes call after call: that is cheaper than a task for each.
+        task = cast("asyncio.Task[None]", asyncio.current_task())
+        call_no: int | None = live.call.call_no
+        while call_no is not None and not self._closing:
+            self._tasks[call_no] = task
+            await self._perform(live)
+            await self._pass_on()
+            call_no = None if self._closing else self._schedule.take()
+            if call_no is not None:
+                live = self._start(call_no)
+                self.launch()
+
+    async def _pass_on(self) -> None:
+        if self._schedule.quiet:
+            self._pump()
+        else:
+            self._inbox.wake()
+            await asyncio.sleep(0)
 
     async def close(self) -> None:
         """Cancel what has not ended, and wait for what cannot be cancelled."""
@@ -191,18 +211,19 @@ class Calls:
         live.ended = time.perf_counter()
         live.late = self._closing
         self._finished += 1
-        self._running -= 1
         if not self._closing:
             self._tasks.pop(live.call.call_no, None)
         self._schedule.done(live.call.call_no)
         self._tell(live)
-        if not self._closing:
-            self.launch()
 
     def _tell(self, live: _Live) -> None:
-        if self._progress is not None:
-            counts = (len(self._live), self._running, self._finished)
+        if self._progress is None:
+            return
+        try:
+            counts = (len(self._live), self._schedule.running, self._finished)
             self._progress(Progress(*counts, self._record(live)))
+        except Exception:
+            log.exception("progress failed")
 
     def _record(self, live: _Live) -> CallRecord:
         call = live.call

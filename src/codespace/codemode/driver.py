@@ -20,6 +20,8 @@ from codespace.codemode.vm import Vm
 from codespace.domain.limits import MIB
 
 NESTING_MAX = 400
+NOTED_MAX = 8
+"""More operations of one step are taken with pauses."""
 
 
 class Driver:
@@ -40,6 +42,7 @@ class Driver:
             around.limits,
             inbox=self.inbox,
             dispatch=order.dispatch,
+            pump=self._pump,
             progress=order.progress,
         )
         self.steps = Steps(
@@ -53,7 +56,9 @@ class Driver:
         self._around = around
         self._order = order
         self._timeout_ms = timeout_ms
-        self._expired = self._cancelled = False
+        self._expired = self._cancelled = self._waiting = False
+        self._untaken: list[Operation] = []
+        self._fault: Exception | None = None
         self._running_at_end: list[str] = []
 
     def cancel(self) -> None:
@@ -101,38 +106,87 @@ class Driver:
         return [Delivery(0, b"".join(records))]
 
     async def _run(self, deliveries: list[Delivery]) -> None:
-        steps = self.steps
-        while True:
-            await self._take(await steps.advance(deliveries))
-            if steps.vm.status is not Status.IDLE:
-                return
+        await self._take(await self.steps.advance(deliveries))
+        while self.steps.vm.status is Status.IDLE:
             self.calls.launch()
-            if not await self._more():
-                break
-            deliveries = self.inbox.take()
-            if any(each.number < ASK_BASE for each in deliveries):
-                steps.move_clock()
-        if not self._cancelled:
-            steps.stopped = Stop.RUN if self._expired else Stop.ENGINE
-        await self._take(await steps.advance([Delivery(0, protocol.end())]))
+            await self._wait()
+            await self._take(await self._next())
 
-    async def _more(self) -> bool:
-        # Whether there is an answer for the script; it ends when there will be none in time.
-        while not self._over and not len(self.inbox):
-            await self.inbox.wait()
+    async def _wait(self) -> None:
+        while not (self._over or self._has_work):
+            self._waiting = True
+            try:
+                await self.inbox.wait()
+            finally:
+                self._waiting = False
             self.steps.breather.refresh()
         await self.steps.breather.breathe()
-        return not self._over
+
+    @property
+    def _has_work(self) -> bool:
+        return bool(
+            self._untaken
+            or self._fault
+            or self.steps.under_way
+            or len(self.inbox)
+            or self.steps.vm.status is not Status.IDLE
+        )
+
+    async def _next(self) -> list[Operation]:
+        if self._fault is not None:
+            raise self._fault
+        if self._untaken or self.steps.vm.status is not Status.IDLE:
+            operations, self._untaken = self._untaken, []
+            return operations
+        if self.steps.under_way:
+            return await self.steps.advance_rest()
+        if self._over:
+            return await self._ended()
+        return await self.steps.advance(self._answers())
+
+    async def _ended(self) -> list[Operation]:
+        if not self._cancelled:
+            self.steps.stopped = Stop.RUN if self._expired else Stop.ENGINE
+        return await self.steps.advance([Delivery(0, protocol.end())])
+
+    def _answers(self) -> list[Delivery]:
+        deliveries = self.inbox.take()
+        if any(each.number < ASK_BASE for each in deliveries):
+            self.steps.move_clock()
+        return deliveries
+
+    def _pump(self) -> None:
+        """Give the script its answers from inside a call's task: it saves turns of the loop.
+
+        Only while the run's own task waits; what does not end within a slice is left to that.
+        """
+        try:
+            if self._waiting and not (self._over or self.steps.breather.due):
+                self._untaken = self.steps.advance_at_once(self._answers()) or []
+                if len(self._untaken) <= NOTED_MAX:
+                    self._note()
+        except Exception as error:  # noqa: BLE001 -- the run's own task raises it again
+            self._fault = error
+        if self._has_work:
+            self.inbox.wake()
+
+    def _note(self) -> None:
+        for each in self._untaken:
+            self._take_one(each)
+        self._untaken = []
 
     async def _take(self, operations: list[Operation]) -> None:
         for each in operations:
-            if isinstance(each, Call):
-                self.calls.add(each)
-            elif isinstance(each, Ask):
-                self.inbox.put(self._answer(each))
-            else:
-                self.gathered.add(each)
+            self._take_one(each)
             await self.steps.breather.breathe()
+
+    def _take_one(self, operation: Operation) -> None:
+        if isinstance(operation, Call):
+            self.calls.add(operation)
+        elif isinstance(operation, Ask):
+            self.inbox.put(self._answer(operation))
+        else:
+            self.gathered.add(operation)
 
     def _answer(self, ask: Ask) -> Delivery:
         try:

@@ -13,9 +13,8 @@ class Inbox:
         self._waiter: asyncio.Future[None] | None = None
 
     def put(self, delivery: Delivery) -> None:
-        """Add an answer, and wake the run if it waits."""
+        """Add an answer. A run that waits does not see it before `wake`."""
         self._items.append(delivery)
-        self.wake()
 
     def wake(self) -> None:
         """Let a run that waits look again."""

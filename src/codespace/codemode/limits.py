@@ -51,7 +51,7 @@ class RunLimits:
     code_bytes: int = 256 * KIB
     output_chars: int = 40_000
     """Output that a model gets to see: longer output keeps its start and its end."""
-    written_bytes: int = 16 * MIB
+    written_bytes: int = 4 * MIB
     """All that a script may write before its output is cut."""
     store_value_chars: int = 262_144
     store_total_chars: int = 1_048_576

@@ -109,9 +109,11 @@ class _Compiler:
 
         def check(value: object) -> bool:
             found = as_object_or_none(value)
-            return found is None or all(
-                name not in found or accepts(found[name]) for name, accepts in checks
-            )
+            if found is not None:
+                for name, accepts in checks:
+                    if name in found and not accepts(found[name]):
+                        return False
+            return True
 
         return check
 
@@ -201,7 +203,11 @@ def _required(value: object, schema: Json) -> Check | None:
 
     def check(value: object) -> bool:
         found = as_object_or_none(value)
-        return found is None or all(name in found for name in names)
+        if found is not None:
+            for name in names:
+                if name not in found:
+                    return False
+        return True
 
     return check if names else None
 
@@ -216,7 +222,14 @@ def _nonempty(value: object) -> Sequence[object]:
 def _all(checks: list[Check]) -> Check:
     if len(checks) == 1:
         return checks[0]
-    return lambda value: all(check(value) for check in checks)
+
+    def check(value: object) -> bool:
+        for each in checks:  # noqa: SIM110 -- `all` would make a generator for each value
+            if not each(value):
+                return False
+        return True
+
+    return check
 
 
 def _any(checks: list[Check]) -> Check:

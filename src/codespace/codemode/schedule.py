@@ -34,6 +34,16 @@ class Schedule:
         self._running += 1
         return heappop(self._ready)
 
+    @property
+    def quiet(self) -> bool:
+        """Whether no call runs and none could begin."""
+        return not self._running and not self._ready
+
+    @property
+    def running(self) -> int:
+        """How many calls have been taken and are not done."""
+        return self._running
+
     def done(self, call_no: int) -> None:
         """Make room: a call that was taken has ended."""
         self._running -= 1

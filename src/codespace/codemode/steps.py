@@ -3,10 +3,11 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import NamedTuple, cast
 
 from codespace.codemode.limits import RunLimits
@@ -43,9 +44,14 @@ class Breather:
 
     _since: float = field(default_factory=time.perf_counter)
 
+    @property
+    def due(self) -> bool:
+        """Whether it is time to let others run."""
+        return time.perf_counter() - self._since > PAUSE_SECONDS
+
     async def breathe(self) -> None:
         """Let others run if it is time."""
-        if time.perf_counter() - self._since > PAUSE_SECONDS:
+        if self.due:
             await asyncio.sleep(0)
             self.refresh()
 
@@ -78,6 +84,7 @@ class Steps:
         self.engine_seconds = 0.0
         self.stopped: Stop | None = None
         self.abandoned = False
+        self._rest: Callable[[], Awaitable[list[Operation] | None]] | None = None
         self.breather = Breather()
         self._limits = limits
         self._pool = pool
@@ -91,11 +98,37 @@ class Steps:
 
         An answer that the VM's memory has no room for becomes a rejection.
         """
+        operations = self.advance_at_once(deliveries)
+        return await self.advance_rest() if operations is None else operations
+
+    def advance_at_once(self, deliveries: Sequence[Delivery]) -> list[Operation] | None:
+        """Do the same within a slice. None: it takes longer; `advance_rest` must be called."""
         try:
             turn = self._begin(deliveries)
         except CodeSpaceError as error:
-            return await self._advance_without_room(deliveries, error)
-        return await self._run(turn)
+            self._rest = partial(self._advance_without_room, deliveries, error)
+            return None
+        started = time.perf_counter()
+        ended = turn.poll()
+        spent = time.perf_counter() - started
+        self.engine_seconds += spent
+        if not ended:
+            self._rest = partial(self._run_elsewhere, turn)
+            return None
+        return self._read(turn)
+
+    @property
+    def under_way(self) -> bool:
+        """Whether a step has begun and waits for `advance_rest`."""
+        return self._rest is not None
+
+    async def advance_rest(self) -> list[Operation]:
+        """End the step that has begun."""
+        operations: list[Operation] | None = None
+        while operations is None:
+            rest, self._rest = self._rest, None
+            operations = [] if rest is None else await rest()
+        return operations
 
     def move_clock(self) -> None:
         """Let `Date` show the time of now from the next step on."""
@@ -124,22 +157,18 @@ class Steps:
         record = reject(
             number, code=error.code.value, message=error.message, details=error.details, tool=tool
         )
-        return await self._run(self._begin([Delivery(number, record, tool)]))
+        return await self.advance([Delivery(number, record, tool)])
 
-    async def _run(self, turn: Turn) -> list[Operation]:
-        started = time.perf_counter()
-        if turn.poll():
-            self.engine_seconds += time.perf_counter() - started
-            output = turn.output()
-        else:
-            output = await self._run_elsewhere(turn, time.perf_counter() - started)
+    def _read(self, turn: Turn) -> list[Operation] | None:
+        output = turn.output()
         if self._on_step is not None:
             self._on_step(turn.entry)
         if len(output) > LARGE_OUTPUT:
-            return [each async for each in self._decoded_slowly(output)]
+            self._rest = partial(self._decoded_slowly, output)
+            return None
         return decode(output) if output else []
 
-    async def _run_elsewhere(self, turn: Turn, spent: float) -> bytes:
+    async def _run_elsewhere(self, turn: Turn) -> list[Operation] | None:
         stop, seconds = self._allowance()
         future = asyncio.get_running_loop().run_in_executor(self._pool, _finish, turn, seconds)
         try:
@@ -150,11 +179,11 @@ class Steps:
             self.abandoned = True
             raise
         self.breather.refresh()
-        self.engine_seconds += spent + took
-        output = turn.output()
+        self.engine_seconds += took
+        operations = self._read(turn)
         if took >= seconds and self.vm.status in (Status.INTERRUPTED, Status.LOST):
             self.stopped = stop
-        return output
+        return operations
 
     def _allowance(self) -> tuple[Stop, float]:
         allowed = {
@@ -165,14 +194,16 @@ class Steps:
         stop = min(allowed, key=lambda each: allowed[each])
         return stop, max(0.0, allowed[stop])
 
-    async def _decoded_slowly(self, output: bytes) -> AsyncIterator[Operation]:
+    async def _decoded_slowly(self, output: bytes) -> list[Operation]:
         text, at = output.decode(), 1
         decoder = json.JSONDecoder()
+        operations: list[Operation] = []
         while at < len(text) - 1:
             item, end = cast("tuple[list[object], int]", decoder.raw_decode(text, at))
-            yield operation(item)
+            operations.append(operation(item))
             at = end + 1
             await self.breather.breathe()
+        return operations
 
 
 def _finish(turn: Turn, seconds: float) -> float:
