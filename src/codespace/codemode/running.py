@@ -36,6 +36,10 @@ class Running(Protocol):
         """Run to the end; call `interrupt` at `deadline`, kill when that did not help."""
         ...
 
+    def kill(self) -> None:
+        """End the call where it stands. The instance is lost. Not while a thread is in it."""
+        ...
+
     @property
     def ended(self) -> Ended | None:
         """How it came out, once it has ended."""
@@ -138,6 +142,10 @@ class Blocking:
     def poll(self) -> bool:
         """Say whether it has ended; nothing runs here."""
         return self.ended is not None
+
+    def kill(self) -> None:
+        """Give up a call that has not begun; one that has cannot be killed from outside."""
+        self.ended = self.ended or Ended("the script was ended before its step began")
 
     def finish(self, deadline: float, interrupt: Interrupt) -> None:
         """Run to the end; call `interrupt` at `deadline`, kill when that did not help."""

@@ -57,6 +57,10 @@ class Turn:
         """
         self._running.finish(deadline, self._vm.interrupt)
 
+    def kill(self) -> None:
+        """End the step where it stands; the VM is then lost. Not while a thread is in it."""
+        self._running.kill()
+
     def output(self) -> bytes:
         """Return the output of the ended step as it came; empty when the VM was lost."""
         ended = self._running.ended
@@ -96,6 +100,7 @@ class Vm:
         instance = instance or Instance(machine, memory_bytes=memory_bytes)
         self._machine, self._instance = machine, instance
         self._shared: Shared = instance.shared
+        self._running: Running | None = None
         self.lost = ""
         self._look()
 
@@ -121,7 +126,8 @@ class Vm:
                 details={"limit": "memory", "bytes": len(data)},
             )
         self._shared.tick_limit = tick_limit
-        return Turn(self, self._instance.begin_step(), data)
+        self._running = self._instance.begin_step()
+        return Turn(self, self._running, data)
 
     def step(self, data: bytes, *, tick_limit: int = 0, seconds: float = 5.0) -> list[Operation]:
         """Run a whole step on this thread, stopped as by `Turn.finish` after `seconds`.
@@ -174,8 +180,11 @@ class Vm:
         return cls(machine, instance=instance)
 
     def close(self) -> None:
-        """Give the memory back now. The VM must not be used any more."""
+        """Give the memory back now, and end an open turn. Not while a thread is in it."""
         self.lost = self.lost or "the VM was closed"
+        self._shared = Shared()  # a late `interrupt` must not write into memory that is gone
+        if self._running is not None:
+            self._running.kill()
         self._instance.close()
 
 

@@ -95,6 +95,8 @@ class Machine:
         `cache` is a folder of this user's own for machine code; without it each process compiles
         for half a second.
         """
+        if not GUEST.exists():
+            raise RuntimeError("guest.wasm is missing; install the package, or run build_guest.py")
         wasm, code = GUEST.read_bytes(), MachineCode(cache)
         machine = cls(wasm, code=code)
         if machine.fibers and not _self_test(machine):

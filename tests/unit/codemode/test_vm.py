@@ -229,6 +229,25 @@ def test_a_turn_that_nobody_finishes_is_killed_with_its_vm() -> None:
     assert run("return 1").value == 1
 
 
+def test_a_closed_vm_ends_its_open_turn_and_takes_a_late_interrupt() -> None:
+    vm = Vm(machine())
+    turn = vm.begin(opening("while (true) {}"))
+    turn.poll()
+    vm.close()
+    vm.interrupt()
+    assert turn.poll()
+    assert turn.operations() == []
+    assert vm.status is Status.LOST
+
+
+def test_a_killed_turn_loses_its_vm() -> None:
+    vm = Vm(machine())
+    turn = vm.begin(opening("while (true) {}"))
+    turn.poll()
+    turn.kill()
+    assert (turn.operations(), vm.status) == ([], Status.LOST)
+
+
 def test_an_input_that_does_not_fit_is_refused_and_the_vm_is_as_it_was() -> None:
     vm = Vm(machine(), memory_bytes=16 * 1024 * 1024)
     vm.step(opening("return (await tools.big({})).length", tools={"big": str}))
