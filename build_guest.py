@@ -7,6 +7,7 @@ hash of what it made, after a change of the guest.
 """
 
 import hashlib
+import importlib.util
 import os
 import subprocess
 import sys
@@ -117,13 +118,13 @@ def replace(path: Path, data: bytes) -> None:
 
 def compile_guest() -> bytes:
     """Return the module that the compiler makes of the engine and the bridge."""
+    check_tools()
     with tempfile.TemporaryDirectory(prefix="codespace-guest-") as name:
         folder = Path(name)
         engine = unpack(engine_sdist(folder), folder)
         output = folder / "guest.wasm"
         units = [str(GUEST / "guest.c"), *(str(engine / unit) for unit in ENGINE_UNITS)]
         command = [sys.executable, "-m", "ziglang", "cc", *FLAGS, f"-I{engine}", "-o", str(output)]
-        check_compiler()
         environment = {**os.environ, "ZIG_LOCAL_CACHE_DIR": str(folder / "zig")}
         done = subprocess.run(
             [*command, *units], env=environment, cwd=folder, capture_output=True, check=False
@@ -134,8 +135,10 @@ def compile_guest() -> bytes:
         return output.read_bytes()
 
 
-def check_compiler() -> None:
-    """Refuse to compile with another compiler than the pinned one."""
+def check_tools() -> None:
+    """Refuse to begin without the tools: the pinned compiler, and what runs the start-up."""
+    if importlib.util.find_spec("wasmtime") is None:
+        raise BuildError("The build needs the package wasmtime; install requirements/build.txt.")
     done = subprocess.run(
         [sys.executable, "-m", "ziglang", "version"], capture_output=True, check=False
     )
@@ -208,12 +211,8 @@ def bake(module: bytes) -> bytes:
 
 def boot(module: bytes) -> tuple[bytes, int]:
     """Run the start-up; return the memory after it, and where the shared struct is."""
-    try:
-        import wasmtime  # noqa: PLC0415 -- only a build that bakes needs it
-    except ImportError as error:
-        raise BuildError(
-            "The build needs the package wasmtime; see requirements/build.txt."
-        ) from error
+    import wasmtime  # noqa: PLC0415 -- only a build that bakes needs it
+
     store = wasmtime.Store()
     instance = wasmtime.Instance(store, wasmtime.Module(store.engine, module), [])
     found = instance.exports(store)
