@@ -18,7 +18,7 @@ from typing import cast
 import wasmtime
 
 from codespace.codemode.machine_code import MachineCode
-from codespace.codemode.native import ffi, has_fibers, native
+from codespace.codemode.native import extern, ffi, has_fibers, native
 from codespace.codemode.running import (
     GRACE_SECONDS,
     SLICE_TICKS,
@@ -35,6 +35,7 @@ MARK = b"codespace.shared"
 STACK_BYTES = 20 * MIB
 FIBER_STACK_BYTES = 24 * MIB
 FAR_AWAY = 2**62
+NAMES = (b"memory", b"step", b"inbox")
 
 
 class Shared(ctypes.Structure):
@@ -134,10 +135,7 @@ class Instance:
         self._store = wasmtime.Store(machine.engine)
         self._store.set_limits(memory_size=memory_bytes)
         self._store.set_epoch_deadline(FAR_AWAY)
-        exports = wasmtime.Instance(self._store, machine.module, []).exports(self._store)
-        self._memory = cast("wasmtime.Memory", exports["memory"])
-        self._step = cast("wasmtime.Func", exports["step"])
-        self._inbox = cast("wasmtime.Func", exports["inbox"])
+        self._memory, self._step, self._inbox = self._exports()
         missing = pages - self._memory.size(self._store)
         if missing > 0:
             self._memory.grow(self._store, missing)
@@ -147,6 +145,26 @@ class Instance:
         if machine.fibers:
             context = self._store._context()  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
             native.wasmtime_context_epoch_deadline_async_yield_and_update(context, SLICE_TICKS)
+
+    def _exports(self) -> tuple[wasmtime.Memory, wasmtime.Func, wasmtime.Func]:
+        """Return what the guest exports.
+
+        The public mapping of exports takes as long to make as the instance itself.
+        """
+        instance = wasmtime.Instance(self._store, self.machine.module, [])
+        if not self.machine.fibers:
+            found = instance.exports(self._store)
+            return (
+                cast("wasmtime.Memory", found["memory"]),
+                cast("wasmtime.Func", found["step"]),
+                cast("wasmtime.Func", found["inbox"]),
+            )
+        memory, step, inbox = (extern(self._store, instance, name) for name in NAMES)
+        return (
+            wasmtime.Memory._from_raw(memory.of.memory),  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
+            wasmtime.Func._from_raw(step.of.func),  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
+            wasmtime.Func._from_raw(inbox.of.func),  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
+        )
 
     def write_input(self, data: bytes) -> bool:
         """Put a step's input into the guest; False when its memory has no room for it."""
