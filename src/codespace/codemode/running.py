@@ -46,6 +46,12 @@ class Running(Protocol):
         ...
 
 
+def _last_line(message: str) -> str:
+    """Return the cause of a trap: the lines before it are addresses."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    return lines[-1] if lines else "the guest trapped"
+
+
 class Fiber:
     """A call on a stack of its own, that comes back after each slice."""
 
@@ -114,9 +120,9 @@ class Fiber:
 
     def _why(self) -> str:
         if self._error:
-            return str(wasmtime.WasmtimeError._from_ptr(self._error))  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
+            return _last_line(str(wasmtime.WasmtimeError._from_ptr(self._error)))  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
         if self._trap:
-            return wasmtime.Trap._from_ptr(self._trap).message  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
+            return _last_line(wasmtime.Trap._from_ptr(self._trap).message)  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
         return ""
 
     def __del__(self) -> None:
@@ -159,7 +165,7 @@ class Blocking:
             self._function(self._store, *self._args)
             self.ended = Ended("")
         except (wasmtime.Trap, wasmtime.WasmtimeError) as error:
-            self.ended = Ended(str(error).splitlines()[0])
+            self.ended = Ended(_last_line(str(error)))
         finally:
             timer.cancel()
             self._ticker.closed(self)

@@ -20,7 +20,7 @@ class Ticker:
         self._engine = engine
         self._open: set[int] = set()
         self._until = 0.0
-        self._idle = False
+        self.resting = False
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
@@ -31,7 +31,7 @@ class Ticker:
         self._until = time.monotonic() + LINGER_SECONDS
         if self._thread is None:
             self._start()
-        if self._idle:
+        if self.resting:
             self._wake.set()
 
     def closed(self, call: object) -> None:
@@ -52,10 +52,10 @@ class Ticker:
             self._engine.increment_epoch()
             if self._open or time.monotonic() < self._until:
                 continue
-            # `opened` writes `_open` and then reads `_idle`; here it is the other way round, so
+            # `opened` writes `_open` and then reads `resting`; here it is the other way round, so
             # one of the two always sees the other.
-            self._idle = True
+            self.resting = True
             if not self._open:
                 self._wake.wait()
-            self._idle = False
+            self.resting = False
             self._wake.clear()

@@ -13,7 +13,7 @@ from typing import cast
 import pytest
 
 from codespace.codemode import protocol
-from codespace.codemode.protocol import Call, Operation, Pending, Returned, Status
+from codespace.codemode.protocol import Call, Limits, Operation, Pending, Returned, Status
 from codespace.codemode.snapshots import SnapshotError
 from codespace.codemode.vm import Entry, Vm, replay
 from codespace.domain.errors import CodeSpaceError, ErrorCode
@@ -164,6 +164,21 @@ def test_an_interrupt_among_microtasks_is_replayed_too() -> None:
     repeat.finish(time.monotonic() + 30)
     assert repeat.output() == output
     assert again.memory_hash() == vm.memory_hash()
+
+
+def test_large_inputs_and_outputs_are_replayed_to_the_same_memory() -> None:
+    rows = [{"id": i, "name": f"row {i}"} for i in range(40_000)]
+    code = "const r = await tools.rows({}); console.log('x'.repeat(2e6)); return (await tools.rows({r})).length"
+    outcome = run(code, {"rows": lambda _: rows}, limits=Limits(arguments_bytes=2**24))
+    assert outcome.value == 40_000
+    again = replay(machine(), outcome.journal)
+    assert again.memory_hash() == outcome.vm.memory_hash()
+
+
+def test_sixteen_mebibytes_of_rows_fit_into_the_default_memory() -> None:
+    rows = [{"id": i, "text": "y" * 300} for i in range(50_000)]
+    code = "const r = await tools.rows({}); return r.filter(x => x.id % 2).length"
+    assert run(code, {"rows": lambda _: rows}).value == 25_000
 
 
 def test_one_step_with_many_records_is_as_good_as_many_steps() -> None:
