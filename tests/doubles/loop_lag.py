@@ -11,9 +11,10 @@ NAP_SECONDS = 0.005
 
 @dataclass(slots=True)
 class Lag:
-    """The worst so far."""
+    """The worst so far, and how many naps there were."""
 
     worst_ms: float = 0.0
+    naps: int = 0
 
 
 @asynccontextmanager
@@ -27,6 +28,7 @@ async def watched() -> AsyncGenerator[Lag]:
             await asyncio.sleep(NAP_SECONDS)
             late = time.perf_counter() - before - NAP_SECONDS
             lag.worst_ms = max(lag.worst_ms, late * 1000)
+            lag.naps += 1
 
     task = asyncio.create_task(watch())
     try:

@@ -14,7 +14,9 @@ from codespace.codemode.references import References
 Check = Callable[[object], bool]
 
 SUBSCHEMAS_MAX = 300
-"""Subschemas of one check, references followed. A schema that refers to itself has more."""
+"""Subschemas of one check, references followed."""
+DEPTH_MAX = 30
+"""Levels of subschemas; one that refers to itself has more."""
 
 _ANNOTATIONS = frozenset(
     (
@@ -50,6 +52,7 @@ class _Compiler:
     def __init__(self, root: object) -> None:
         self._references = References(root)
         self._left = SUBSCHEMAS_MAX
+        self._depth = 0
         self._keywords: Mapping[str, Callable[[object, Json], Check | None]] = {
             "type": _type,
             "enum": _enum,
@@ -73,8 +76,14 @@ class _Compiler:
 
     def compile(self, schema: object) -> Check:
         self._left -= 1
-        if self._left < 0:
+        self._depth += 1
+        if self._left < 0 or self._depth > DEPTH_MAX:
             raise _TooMuchError
+        check = self._compile(schema)
+        self._depth -= 1
+        return check
+
+    def _compile(self, schema: object) -> Check:
         if isinstance(schema, bool):
             return (lambda value: True) if schema else (lambda value: False)  # noqa: ARG005 -- they are checks
         given = as_object_or_none(schema)

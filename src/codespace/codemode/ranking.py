@@ -10,7 +10,7 @@ SATURATION = 1.2
 LENGTH_WEIGHT = 0.75
 STEM_MIN = 4
 
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
+_WORD = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
 
 
 def words(text: str) -> list[str]:
@@ -70,4 +70,6 @@ def weighed(parts: Sequence[tuple[str, float]]) -> dict[str, float]:
 def _stem(word: str) -> str:
     if len(word) < STEM_MIN or not word.endswith("s") or word.endswith("ss"):
         return word
+    if word.endswith(("sses", "xes", "ches", "shes")):
+        return word[:-2]
     return word[:-3] + "y" if word.endswith("ies") else word[:-1]
