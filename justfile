@@ -23,11 +23,20 @@ types:
 
 # Tests that take seconds; pass a path or -k to narrow them.
 test *args:
-    .venv/bin/pytest -m "not slow" -n 2 {{args}}
+    .venv/bin/pytest tests -m "not slow" -n 2 --dist loadfile {{args}}
 
 # Every test, also the slow ones.
 test-all *args:
-    .venv/bin/pytest -n 2 {{args}}
+    .venv/bin/pytest tests -n 2 --dist loadfile --ignore tests/unit/adapters --ignore tests/unit/cli {{args}}
+    @# Servers in the test's own process: beside other tests some hung, for a reason not found yet.
+    .venv/bin/pytest tests/unit/adapters/test_http_app.py {{args}}
+    .venv/bin/pytest tests/unit/adapters --ignore tests/unit/adapters/test_http_app.py {{args}}
+    .venv/bin/pytest tests/unit/cli {{args}}
+
+# The examples of the pages, each page from top to bottom, and the generated parts.
+test-docs:
+    .venv/bin/pytest -p no:randomly README.md AGENTS.md docs
+    {{python}} docs/generate.py --check
 
 # Write the generated pages of docs/ anew.
 docs:
@@ -44,4 +53,4 @@ lock:
     .venv/bin/uv pip compile -q requirements/build.in --universal --generate-hashes --no-emit-index-url --no-annotate --no-header -o requirements/build.txt
 
 # All that CI asks.
-check: lint types test-all
+check: lint types test-docs test-all

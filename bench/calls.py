@@ -25,7 +25,7 @@ def measure(plan: Plan) -> Iterator[Row]:
     """Measure both transports in both revisions of the protocol."""
     root = plan.folder("calls")
     (root / "notes.txt").write_text(LINE * 16, encoding="utf-8")
-    blocks = plan.rounds(30, 6)
+    blocks = plan.rounds(40, 6)
     payload = plan.scratch / "payload.json"
     with StdioClient([beside_python("codespace"), "serve", str(root)]) as client:
         client.open()

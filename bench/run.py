@@ -8,6 +8,7 @@ python bench/run.py --json           the same as JSON
 
 import argparse
 import json
+import logging
 import platform
 import shutil
 import sys
@@ -41,6 +42,7 @@ WIDTHS = (48, 12, 12, 7, 7, 8, 0)
 def main(arguments: list[str]) -> int:
     """Measure, print, and return 1 if something could not run. A missed target is no failure."""
     options = parse(arguments)
+    logging.disable(logging.WARNING)  # that a ledger is in memory is no news here
     scratch = Path(tempfile.mkdtemp(prefix="codespace-bench-", dir=options.scratch))
     plan = Plan(scratch, quick=options.quick, codex=options.codex)
     facts = machine(scratch)

@@ -129,7 +129,7 @@ def lay_out_names(root: Path, count: int) -> None:
     for folder in range(count // 100):
         path = root / f"part_{folder // 100}" / f"area_{folder // 10 % 10}" / f"unit_{folder}"
         path.mkdir(parents=True)
-        for number in range(100):
+        for number in range(99):
             ending = ("py", "md", "json", "txt")[number % 4]
             (path / f"{WORDS[number % len(WORDS)]}_{number}.{ending}").touch()
         (path / "narrow_7.py").touch()

@@ -89,7 +89,7 @@ async def open_gateway(
     """
     limits = _limits(loaded.settings)
     workspaces = _register(loaded.settings)
-    if loaded.settings.operations_db is None:
+    if transports and loaded.settings.operations_db is None:
         log.warning(MEMORY_WARNING)
     async with AsyncExitStack() as ending:
         store = Store(loaded.settings.operations_db, durable=durable)

@@ -160,8 +160,7 @@ def load(
 
     Args:
         path: zero configuration: this directory becomes the workspace `default`, with
-            `workspace-write`, instead of those in the file. The current directory, when no
-            workspaces are configured either.
+            `workspace-write`. The current directory, when no workspaces are configured either.
         config: a JSON or TOML file; else `CODESPACE_CONFIG`.
         flags: settings from the command line, by key; `None` values are left out.
         environ: the environment, for tests; the process's own by default.
@@ -174,7 +173,9 @@ def load(
     values: dict[str, object] = _read_file(config) if config else {}
     values.update(_from_environment(environ))
     values.update({key: value for key, value in (flags or {}).items() if value is not None})
-    if path is not None or "workspaces" not in values:
+    if path is not None and "workspaces" in values:
+        raise SettingsError("PATH and the configuration's workspaces exclude each other; leave one")
+    if "workspaces" not in values:
         root = str(Path(path or ".").absolute())
         if not Path(root).is_dir():
             raise SettingsError(f"PATH takes a directory that exists; {root!r} is not one")
@@ -197,10 +198,12 @@ def is_loopback(host: str) -> bool:
 
 
 def _is_host(text: str) -> bool:
+    if re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:[0-9]{1,5})?", text):
+        return True
     try:
-        return ipaddress.ip_address(text).version == 6  # noqa: PLR2004 -- IPv6 without brackets
+        return bool(ipaddress.IPv6Address(text))
     except ValueError:
-        return re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:[0-9]{1,5})?", text) is not None
+        return False
 
 
 def read_token_file(path: str) -> str:
@@ -212,7 +215,7 @@ def read_token_file(path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"--http-token-file cannot be read: {_reason(error)}") from None
+        raise SettingsError(f"the token file {path!r} cannot be read: {_reason(error)}") from None
 
 
 def _read_file(path: str) -> dict[str, object]:

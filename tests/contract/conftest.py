@@ -8,8 +8,9 @@ from typing import cast
 import pytest
 
 from codespace.adapters.client import Era
+from codespace.cli.app import run
 from contract.houses import CONTAINER, READ_ONLY, House, Transport, over_http, over_stdio
-from contract.servers import serving, write_config
+from contract.servers import RefusedStart, serving, write_config
 from contract.session import Session, Space, held
 
 CELLS: tuple[tuple[Transport, Era], ...] = (
@@ -112,3 +113,19 @@ def config(tmp_path: Path, root: Path) -> Path:
     return write_config(
         tmp_path / "codespace.json", {"default": {"root": str(root), "profile": "workspace-write"}}
     )
+
+
+@pytest.fixture
+def refused_start(capsys: pytest.CaptureFixture[str]) -> RefusedStart:
+    """`codespace serve …` that ends with a refusal; in this process, since that is fast."""
+
+    def refused(*arguments: str) -> str:
+        capsys.readouterr()
+        assert run(["serve", *arguments]) == 2
+        told = capsys.readouterr()
+        assert told.out == ""
+        assert told.err.startswith("codespace: ")
+        assert "Traceback" not in told.err
+        return told.err
+
+    return refused

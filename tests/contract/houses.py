@@ -1,6 +1,6 @@
 """A gateway's directories and configuration with many workspaces, and the ways to reach it."""
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -82,9 +82,12 @@ async def over_http(url: str, era: Era = "2025-11-25") -> AsyncGenerator[Session
 
 @asynccontextmanager
 async def over_stdio(
-    config: Path, era: Era = "2025-11-25", *arguments: str
+    config: Path,
+    era: Era = "2025-11-25",
+    *arguments: str,
+    variables: Mapping[str, str] | None = None,
 ) -> AsyncGenerator[Session]:
     """Start a gateway as a child, and open a session with it."""
     line = command("serve", "--config", str(config), *arguments)
-    async with connect_stdio(line, era=era, environment=environment()) as connection:
+    async with connect_stdio(line, era=era, environment=environment(variables)) as connection:
         yield Session(connection.client)

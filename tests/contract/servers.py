@@ -18,6 +18,9 @@ SECONDS = 45
 _SERVING = re.compile(r"serving MCP on (http://\S+)")
 _POLL_SECONDS = 0.01
 
+RefusedStart = Callable[..., str]
+"""Runs `serve` in this process, which must refuse to start, and returns what it said."""
+
 Registered = Mapping[str, Mapping[str, str]]
 
 

@@ -76,16 +76,22 @@ class Foreign:
         return report["answers"]
 
 
+TS1, TS2_LEGACY = ("ts1", "legacy", LEGACY), ("ts2", "legacy", LEGACY)
+TS2_AUTO, TS2_MODERN = ("ts2", "auto", MODERN), ("ts2", MODERN, MODERN)
+
+
 def clients(*openings: tuple[str, str, str]) -> pytest.MarkDecorator:
     """Run a test with each program, opening and expected revision, over both transports."""
-    cells = [Foreign(*o, transport) for o in openings for transport in ("stdio", "http")]
+    cells = [
+        Foreign(*opening, transport)
+        for opening in openings
+        for transport in ("stdio", "http")
+        # Has a test of its own, since every such opening starts the gateway twice.
+        if (opening, transport) != (TS2_AUTO, "stdio")
+    ]
     return pytest.mark.parametrize(
         "foreign", cells, ids=[f"{cell.program}-{cell.mode}-{cell.transport}" for cell in cells]
     )
-
-
-TS1, TS2_LEGACY = ("ts1", "legacy", LEGACY), ("ts2", "legacy", LEGACY)
-TS2_AUTO, TS2_MODERN = ("ts2", "auto", MODERN), ("ts2", MODERN, MODERN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +162,7 @@ def test_results_and_errors_arrive_as_they_were_sent(foreign: Foreign, place: Pl
     assert unknown.get("thrown", {}).get("code") == -32602
 
 
-@clients(TS1, TS2_LEGACY, TS2_MODERN)
+@clients(TS1, TS2_MODERN)
 def test_a_patch_is_applied_replayed_and_refused(foreign: Foreign, place: Place) -> None:
     add = "*** Begin Patch\n*** Add File: made.txt\n+made\n*** End Patch\n"
     delete = "*** Begin Patch\n*** Delete File: made.txt\n*** End Patch\n"
@@ -181,7 +187,9 @@ def test_a_patch_is_applied_replayed_and_refused(foreign: Foreign, place: Place)
 @pytest.mark.slow
 @pytest.mark.requirement("read.default-reaches-clients", "errors.large-text-is-a-summary")
 @clients(TS1, TS2_LEGACY, TS2_MODERN)
-def test_large_and_hard_answers_arrive_whole(foreign: Foreign, place: Place) -> None:
+def test_large_and_hard_and_simultaneous_answers_arrive_whole(
+    foreign: Foreign, place: Place
+) -> None:
     contents = {
         "large.txt": b"0123456789abcde\n" * 37_500,
         "control.txt": bytes(range(1, 9)) * 65_536,
@@ -190,7 +198,8 @@ def test_large_and_hard_answers_arrive_whole(foreign: Foreign, place: Place) -> 
         "blob.bin": bytes(range(256)) * 100,
         "lines.txt": (b"needle " + b"x" * 440 + b"\n") * 2_000,
     }
-    for path, data in contents.items():
+    many = {f"{number}.txt": b"%d " % number * (1 + number % 3 * 2_000) for number in range(40)}
+    for path, data in (contents | many).items():
         (place.root / path).write_bytes(data)
     answers = foreign.play(
         place,
@@ -199,9 +208,10 @@ def test_large_and_hard_answers_arrive_whole(foreign: Foreign, place: Place) -> 
             [place.call("read", path="full.txt", max_bytes=MIB)],
             [place.whole("hard.txt"), place.whole("blob.bin")],
             [place.call("grep", pattern="needle", glob="lines.txt", limit=2_000)],
+            [place.call("read", path=path) for path in many],
         ],
     )
-    [large, control], [full], [hard, blob], [lines] = answers
+    [large, control], [full], [hard, blob], [lines], together = answers
     first = result(large)
     assert first["next_offset"] == 512 * 1024
     assert first.text("content").encode() == contents["large.txt"][: 512 * 1024]
@@ -213,20 +223,9 @@ def test_large_and_hard_answers_arrive_whole(foreign: Foreign, place: Place) -> 
     assert joined(blob) == contents["blob.bin"]
     assert len(result(lines).list("matches")) > 1_500
     assert len(compact(result(lines).body)) > 800_000
-
-
-@clients(TS1, TS2_MODERN)
-def test_answers_to_calls_under_way_at_once_find_their_callers(
-    foreign: Foreign, place: Place
-) -> None:
-    for number in range(40):
-        (place.root / f"{number}.txt").write_bytes(b"%d " % number * (1 + 2_000 * (number % 3)))
-    [answers] = foreign.play(
-        place, [[place.call("read", path=f"{number}.txt") for number in range(40)]]
-    )
-    for number, answer in enumerate(answers):
-        assert result(answer)["path"] == f"{number}.txt"
-        assert result(answer).text("content").startswith(f"{number} ")
+    for answer, (path, data) in zip(together, many.items(), strict=True):
+        assert result(answer)["path"] == path
+        assert result(answer).text("content").encode() == data
 
 
 @pytest.mark.slow
@@ -236,17 +235,19 @@ def test_a_throw_away_copy_that_only_probes_leaves_the_ledger_to_the_next(tmp_pa
     patch = "*** Begin Patch\n*** Add File: made.txt\n+made\n*** End Patch\n"
     keyed = place.call("apply_patch", patch=patch, operation_key="k1")
 
-    [[applied]] = Foreign(*TS2_AUTO, "stdio").play(place, [[keyed]])
+    missing = place.call("read", path="missing.txt")
+    [[applied, refused]] = Foreign(*TS2_AUTO, "stdio").play(place, [[keyed, missing]])
     assert starts.read_bytes() == b"\n" * 2, "this client no longer starts a server twice"
-    [[replayed]] = Foreign(*TS2_MODERN, "stdio").play(place, [[keyed]])
+    [[replayed]] = Foreign(*TS2_LEGACY, "stdio").play(place, [[keyed]])
     assert result(applied)["replayed"] is False
+    assert refusal(refused)["code"] == "FILE_NOT_FOUND"
     assert result(replayed)["replayed"] is True
     assert result(replayed)["operation_id"] == result(applied)["operation_id"]
 
 
 @pytest.mark.slow
 @pytest.mark.requirement("shutdown.stdio-eof")
-@pytest.mark.parametrize("opening", [TS1, TS2_MODERN], ids=["ts1", "ts2"])
+@pytest.mark.parametrize("opening", [TS1, TS2_LEGACY], ids=["ts1", "ts2"])
 def test_a_gateway_ends_by_itself_when_its_client_closes(
     opening: tuple[str, str, str], tmp_path: Path
 ) -> None:

@@ -7,23 +7,31 @@ import sys
 from pathlib import Path
 
 import pytest
-from programs.running import PROGRAMS, both_containments, living, new_token
 
 from codespace.runner.api import Containment
+from programs.running import PROGRAMS, both_containments, living, new_token
 
 KILLS = 40
 
 
 @both_containments
 @pytest.mark.timeout(120)
-def test_k10_and_k11_no_command_survives_a_killed_gateway(
-    tmp_path: Path, containment: Containment
-):
+def test_k10_and_k11_no_command_survives_a_killed_gateway(tmp_path: Path, containment: Containment):
     token = new_token()
     done = subprocess.run(
-        [sys.executable, str(PROGRAMS / "killed_gateways.py"), containment, str(KILLS), token, str(tmp_path)],
+        [
+            sys.executable,
+            str(PROGRAMS / "killed_gateways.py"),
+            containment,
+            str(KILLS),
+            token,
+            str(tmp_path),
+        ],
         stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(PROGRAMS.parent), *filter(None, sys.path)])},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(PROGRAMS.parent), *filter(None, sys.path)]),
+        },
         timeout=110,
         check=True,
     )

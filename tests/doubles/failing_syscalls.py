@@ -3,23 +3,40 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from codespace.workspace.syscalls import Syscalls
 
 
+class Call(NamedTuple):
+    """One system call: its place among all, its name, and the name that it is about."""
+
+    number: int
+    name: str
+    target: str
+
+
+def never(_call: Call) -> int | None:
+    return None
+
+
+def nothing(_call: Call) -> None:
+    return None
+
+
 @dataclass(slots=True)
 class Faults:
-    """When to fail, and what was called: `fails(number, name)` is asked before each call."""
+    """When to fail, and what was called: `fails` is asked before each call; `before` may act."""
 
-    fails: Callable[[int, str], int | None] = lambda number, name: None
+    fails: Callable[[Call], int | None] = never
+    before: Callable[[Call], None] = nothing
     called: list[str] = field(default_factory=list[str])
-    before: Callable[[str, str], None] = lambda name, target: None
 
     def check(self, name: str, target: str = "") -> None:
-        number = len(self.called)
+        call = Call(len(self.called), name, target)
         self.called.append(name)
-        self.before(name, target)
-        error = self.fails(number, name)
+        self.before(call)
+        error = self.fails(call)
         if error is not None:
             raise OSError(error, os.strerror(error))
 

@@ -1,7 +1,7 @@
 """One workspace with a ledger, and everything that applies patches to it."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,8 +79,8 @@ class PatchWorld:
     def recorded(self) -> list[Operation]:
         """Return the whole ledger."""
         with self.operations.store.read() as connection:
-            ids = connection.exec_driver_sql("SELECT operation_id FROM operations ORDER BY 1")
-            found = [self.operations.find(row[0]) for row in ids.all()]
+            ids = connection.exec_driver_sql("SELECT operation_id FROM operations ORDER BY 1").all()
+        found = [self.operations.find(row[0]) for row in ids]
         return [operation for operation in found if operation is not None]
 
     def images(self) -> int:
@@ -101,8 +101,8 @@ def patch_world(
     database: str | None = None,
     limits: Limits | None = None,
     durable: bool = False,
-) -> Iterator[PatchWorld]:
-    """Make a world around `root`; ids are `op-1`, `op-2`, …"""
+) -> Generator[PatchWorld]:
+    """Make a world around `root`; ids are `op-1`, `op-2` and so on."""
     root.mkdir(exist_ok=True)
     store = Store(database, durable=durable)
     try:

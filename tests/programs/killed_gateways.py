@@ -16,24 +16,25 @@ import sys
 import time
 from pathlib import Path
 
-from programs.running import LIMITS, living, root_at
-
 from codespace.domain.ids import ProcessId
 from codespace.runner.api import Containment, RunnerFacts, StartRequest
 from codespace.runner.launchers import end_orphaned_launchers
 from codespace.runner.local import LocalRunner
 from codespace.runner.sandbox import probe
+from programs.running import LIMITS, living, root_at
 
 PATIENCE = 10.0
 LAUNCHER = b"codespace-launcher"
 
 
-async def gateway(containment: Containment, launcher: str | None, token: str, directory: Path) -> None:
+async def gateway(
+    containment: Containment, launcher: str | None, token: str, directory: Path
+) -> None:
     runner = LocalRunner(LIMITS, RunnerFacts(containment), launcher)
     texts = (
         f"exec sleep 3600.{token}",
         f"setsid sleep 3600.{token} & exec sleep 3600.{token}",
-        f"(setsid sh -c 'exec sleep 3600.{token}' >/dev/null 2>&1 &); trap '' TERM HUP; sleep 3600.{token}",
+        f"(setsid sleep 3600.{token} >/dev/null 2>&1 &); trap '' TERM HUP; sleep 3600.{token}",
     )
 
     async def start(number: int, text: str) -> None:
@@ -44,6 +45,7 @@ async def gateway(containment: Containment, launcher: str | None, token: str, di
         await runner.start(request)
 
     await asyncio.gather(*(start(number, text) for number, text in enumerate(texts)))
+    await runner.terminate(ProcessId("proc-2"))  # it is deaf, so the kill falls into the grace
     await asyncio.sleep(3_600)
 
 
@@ -57,7 +59,9 @@ def command_processes(token: str) -> list[int]:
     return found
 
 
-def killed_once(containment: Containment, launcher: str | None, token: str, directory: Path) -> tuple[bool, int]:
+def killed_once(
+    containment: Containment, launcher: str | None, token: str, directory: Path
+) -> tuple[bool, int]:
     """Return whether a command ran at the instant of the kill, and how many survived it."""
     reader, writer = os.pipe()
     pid = os.fork()

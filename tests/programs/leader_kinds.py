@@ -56,7 +56,13 @@ def stopped(token: str) -> None:
 
 def hopper(token: str) -> None:
     # A new process in a new session, again and again; the parent is always gone.
-    code = "import os,select\nwhile 1:\n os.fork() and os._exit(0)\n os.setsid()\n select.select([],[],[],.0005)"
+    code = (
+        "import os, select\n"
+        "while True:\n"
+        " os.fork() and os._exit(0)\n"
+        " os.setsid()\n"
+        " select.select([], [], [], .0005)"
+    )
     os.execv(sys.executable, [sys.executable, "-I", "-S", "-c", code, token])
 
 

@@ -1,4 +1,4 @@
-"""What tests of the runner share: a runner with short limits, commands in it, and a look at /proc."""
+"""What tests of the runner share: one with short limits, commands in it, and a look at /proc."""
 
 import contextlib
 import dataclasses
@@ -89,9 +89,7 @@ class Commands:
         text, cursor = "", 0
         with anyio.fail_after(PATIENCE):
             while True:
-                chunk = await self.runner.read(
-                    process_id, cursor, max_bytes=1 << 20, wait_ms=1_000
-                )
+                chunk = await self.runner.read(process_id, cursor, max_bytes=1 << 20, wait_ms=1_000)
                 text, cursor = text + chunk.text, chunk.cursor
                 if chunk.eof:
                     return text
@@ -99,13 +97,12 @@ class Commands:
     async def read_until(self, process_id: ProcessId, awaited: str, cursor: int = 0) -> str:
         """Return the output from `cursor` up to the first look that shows `awaited`."""
         text = ""
-        with anyio.fail_after(PATIENCE):
+        with anyio.move_on_after(PATIENCE):
             while awaited not in text:
-                chunk = await self.runner.read(
-                    process_id, cursor, max_bytes=1 << 20, wait_ms=1_000
-                )
+                chunk = await self.runner.read(process_id, cursor, max_bytes=1 << 20, wait_ms=1_000)
                 assert not (chunk.eof and not chunk.text), f"the output ended without it: {text!r}"
                 text, cursor = text + chunk.text, chunk.cursor
+        assert awaited in text, f"not within {PATIENCE} s: {awaited!r} in {text!r}"
         return text
 
     async def end(self, process_id: ProcessId) -> ProcessState:
@@ -151,7 +148,7 @@ def living(token: str) -> list[int]:
 
 
 def descriptors() -> int:
-    return len(os.listdir("/proc/self/fd"))
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
 def python() -> str:
@@ -164,7 +161,7 @@ def code_of(caught: pytest.ExceptionInfo[CodeSpaceError]) -> str:
 
 
 def setpriv_line() -> list[str] | None:
-    """Return the words that run a program as an ordinary user, `None` where that is not possible."""
+    """Return the words that run a program as an ordinary user; `None` where that cannot be."""
     program = shutil.which("setpriv")
     if os.geteuid() != 0 or program is None:
         return None

@@ -94,6 +94,7 @@ def test_a_naive_open_does_read_the_outside(top: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["swap/file", "swap/below/file"])
+@pytest.mark.requirement("paths.racing-rename")
 def test_read_never_returns_a_byte_of_the_outside(root: Root, top: Path, path: str) -> None:
     with swapping(top / "swap", top / "link"):
         seen = outcomes(lambda: read(root, path, max_bytes=100, limits=LIMITS).content)
@@ -116,6 +117,7 @@ def test_a_look_never_sees_a_name_that_is_only_outside(root: Root, top: Path) ->
 
 
 @pytest.mark.parametrize("create", [False, True])
+@pytest.mark.requirement("paths.racing-rename")
 def test_a_parent_is_never_outside_and_nothing_is_made_there(
     root: Root, top: Path, *, create: bool
 ) -> None:
@@ -132,6 +134,7 @@ def test_a_parent_is_never_outside_and_nothing_is_made_there(
     assert sorted(outside.rglob("*")) == before
 
 
+@pytest.mark.requirement("paths.racing-rename")
 def test_a_file_that_is_swapped_for_a_link_is_never_followed(root: Root, top: Path) -> None:
     (top / "file").write_text(INSIDE)
     (top / "to-secret").symlink_to(top.parent / "outside" / "file")
@@ -152,6 +155,7 @@ def many(top: Path) -> list[Path]:
     return pairs
 
 
+@pytest.mark.requirement("paths.racing-rename")
 def test_find_never_tells_a_name_of_the_outside(root: Root, many: list[Path]) -> None:
     names: set[str] = set()
     with swapping(*many):
@@ -162,6 +166,7 @@ def test_find_never_tells_a_name_of_the_outside(root: Root, many: list[Path]) ->
     assert names <= {f"{folder}/file" for folder in folders}
 
 
+@pytest.mark.requirement("paths.racing-rename")
 def test_grep_never_tells_a_line_of_the_outside(root: Root, many: list[Path]) -> None:
     found: set[tuple[str, str]] = set()
     with swapping(*many):

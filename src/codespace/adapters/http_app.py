@@ -67,7 +67,7 @@ def listen(host: str, port: int) -> socket.socket:
 async def serve_http(
     server: Server, listener: socket.socket, access: Access, limits: Limits
 ) -> AsyncGenerator[None]:
-    """Serve on `listener` for as long as the block runs."""
+    """Serve on `listener` for as long as the block runs, and close it."""
     manager = StreamableHTTPSessionManager(server, max_request_body_size=limits.http_body_max_bytes)
     config = uvicorn.Config(
         build_app(manager, access),
@@ -79,14 +79,20 @@ async def serve_http(
         server_header=False,
         timeout_graceful_shutdown=STREAM_END_SECONDS,
     )
-    http = _Uvicorn(config)
-    async with anyio.create_task_group() as tasks:
-        async with manager.run():
-            tasks.start_soon(_serve, http, listener)
-            yield
-            await anyio.sleep(0.05)  # the last answers leave before their sessions end
-        http.should_exit = True
+    http, ended = _Uvicorn(config), anyio.Event()
+    with listener:
+        async with anyio.create_task_group() as tasks:
+            async with manager.run():
+                tasks.start_soon(_serve, http, listener, ended)
+                yield
+                await anyio.sleep(0.05)  # the last answers leave before their sessions end
+            http.should_exit = True
+            # A client that holds on to its stream must not keep the gateway from ending.
+            with anyio.move_on_after(2 * STREAM_END_SECONDS):
+                await ended.wait()
+            tasks.cancel_scope.cancel()
 
 
-async def _serve(http: uvicorn.Server, listener: socket.socket) -> None:
+async def _serve(http: uvicorn.Server, listener: socket.socket, ended: anyio.Event) -> None:
     await http.serve(sockets=[listener])
+    ended.set()

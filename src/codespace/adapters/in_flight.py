@@ -36,5 +36,4 @@ class InFlight:
         """Wait until no call runs, at most `seconds`; say whether that came true."""
         with anyio.move_on_after(seconds):
             await self._idle.wait()
-            return True
-        return False
+        return self._count == 0

@@ -1,7 +1,6 @@
 """The toolbox as an MCP server: tools/list and tools/call, in both protocol revisions."""
 
 import json
-from collections.abc import Mapping
 from typing import cast
 
 import mcp_types as types
@@ -29,9 +28,6 @@ Context = ServerRequestContext[object, object]
 def build(dispatcher: Dispatcher, *, version: str, limits: Limits, in_flight: InFlight) -> Server:
     """Return a low-level server over the dispatcher's toolbox. It owns no state of its own."""
     listed = types.ListToolsResult(tools=[wire_tool(tool) for tool in dispatcher.toolbox])
-    schemas: dict[str, Mapping[str, object]] = {
-        tool.name: tool.input_schema for tool in dispatcher.toolbox
-    }
 
     async def list_tools(
         ctx: Context, params: types.PaginatedRequestParams | None
@@ -57,9 +53,15 @@ def build(dispatcher: Dispatcher, *, version: str, limits: Limits, in_flight: In
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
-        # Without it, the SDK lists all tools again for each call over HTTP.
-        get_tool_input_schema=schemas.get,
+        get_tool_input_schema=_no_arguments_in_headers,
     )
+
+
+def _no_arguments_in_headers(tool: str) -> None:
+    """Tell the SDK that no schema of ours binds an argument to an HTTP header.
+
+    Without it, each call over HTTP lists all tools again; with the schema, it walks all of it.
+    """
 
 
 def wire_tool(tool: Tool) -> types.Tool:

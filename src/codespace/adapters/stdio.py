@@ -5,6 +5,7 @@ the orderly end and SIGINT would hang. This one ends at once, and halves the lat
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import stat
@@ -83,12 +84,14 @@ async def _pumped(source: int, sink: int) -> AsyncGenerator[Streams]:
     writer = asyncio.StreamWriter(outgoing, protocol, None, loop)
     to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     from_server, to_client = anyio.create_memory_object_stream[SessionMessage](0)
+    answers = from_server.clone()
     try:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_read_lines, reader, to_server, from_server.clone())
-            tasks.start_soon(_write_lines, writer, to_client)
-            yield Streams(from_client, from_server)
-            tasks.cancel_scope.cancel()
+        with to_server, from_client, from_server, answers, to_client:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_read_lines, reader, to_server, answers)
+                tasks.start_soon(_write_lines, writer, to_client)
+                yield Streams(from_client, from_server)
+                tasks.cancel_scope.cancel()
     finally:
         incoming.close()
         outgoing.close()
@@ -99,16 +102,9 @@ async def _read_lines(
     to_server: MemoryObjectSendStream[SessionMessage | Exception],
     answers: MemoryObjectSendStream[SessionMessage],
 ) -> None:
-    async with to_server, answers:
-        while True:
-            try:
-                line = await reader.readline()
-            except ValueError:
-                # Past the limit the rest of the line cannot be told from the next message.
-                await answers.send(NotAMessageError(PARSE_ERROR, "The message is too long.").answer)
-                return
-            if not line:
-                return
+    # When one of the two no longer listens, the gateway is ending: what still comes is not heard.
+    with to_server, answers, contextlib.suppress(anyio.BrokenResourceError):
+        while line := await _line(reader, answers):
             if not line.strip():
                 continue
             try:
@@ -117,6 +113,17 @@ async def _read_lines(
                 await answers.send(error.answer)
             else:
                 await to_server.send(message)
+
+
+async def _line(
+    reader: asyncio.StreamReader, answers: MemoryObjectSendStream[SessionMessage]
+) -> bytes:
+    try:
+        return await reader.readline()
+    except ValueError:
+        # Past the limit the rest of the line cannot be told from the next message.
+        await answers.send(NotAMessageError(PARSE_ERROR, "The message is too long.").answer)
+        return b""
 
 
 async def _write_lines(

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TypeVar
+from typing import TypeVar, cast
 
 T = TypeVar("T")
 
@@ -21,13 +21,12 @@ async def ungrouped(context: AbstractAsyncContextManager[T]) -> AsyncGenerator[T
                 yield entered
             except Exception as error:  # noqa: BLE001 -- raised again below
                 raised = error
-    except BaseExceptionGroup as group:
+    except ExceptionGroup as group:
         raise _alone(group) from None
     if raised is not None:
         raise raised
 
 
-def _alone(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
+def _alone(error: Exception) -> Exception:
+    parts = cast("tuple[Exception, ...]", getattr(error, "exceptions", ()))
+    return _alone(parts[0]) if len(parts) == 1 else error

@@ -3,7 +3,9 @@
 Commands are named by import path, so that `serve` does not pay for what only `demo` needs.
 """
 
+import os
 import sys
+import threading
 
 from cyclopts import App, CycloptsError
 from rich.console import Console
@@ -29,7 +31,13 @@ app.command("codespace.cli.demo:demo", name="demo", help="Walk through what it d
 
 def main() -> None:
     """Run the command line of this process and exit."""
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    if any(not thread.daemon for thread in threading.enumerate()[1:]):
+        # A look at something huge cannot be interrupted; everything else has ended by now.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def run(tokens: list[str]) -> int:

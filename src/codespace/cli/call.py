@@ -22,7 +22,12 @@ def call(
     tool: str,
     *arguments: Annotated[str, Parameter(allow_leading_hyphen=False)],
     json_text: Annotated[
-        str | None, Parameter(name="--json", help="All arguments as one JSON object; - is stdin.")
+        str | None,
+        Parameter(
+            name="--json",
+            help="All arguments as one JSON object; - is stdin.",
+            allow_leading_hyphen=True,
+        ),
     ] = None,
     path: Directory = None,
     url: Annotated[

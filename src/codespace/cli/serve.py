@@ -1,8 +1,10 @@
 """`codespace serve`: one gateway over stdio or HTTP, and its orderly end."""
 
+import gc
+import resource
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Annotated
 
 import anyio
@@ -19,6 +21,9 @@ from codespace.cli.flags import Directory, Flags, load_settings
 from codespace.settings import Loaded, is_loopback
 
 DRAIN_SECONDS = 3.0
+OPEN_FILES = 8_192
+
+Signals = AsyncIterator[signal.Signals]
 
 
 def serve(
@@ -33,11 +38,19 @@ def serve(
     without a configuration it is the current directory.
     """
     loaded = load_settings(path, flags)
+    _raise_open_files()
+    # What the imports made is never garbage; to look at all of it would stop the loop for 50 ms.
+    gc.freeze()
     uvloop.run(_http(loaded) if http else _stdio(loaded))
     return 0
 
 
 async def _stdio(loaded: Loaded) -> None:
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        await _stdio_until(loaded, signals)
+
+
+async def _stdio_until(loaded: Loaded, signals: Signals) -> None:
     async with open_gateway(loaded, transports=("stdio",)) as gateway:
         in_flight = InFlight()
         server = mcp_server.build(
@@ -50,7 +63,7 @@ async def _stdio(loaded: Loaded) -> None:
                 tasks.cancel_scope.cancel()
 
             tasks.start_soon(until_the_client_leaves)
-            tasks.start_soon(_until_signal, tasks.cancel_scope.cancel)
+            tasks.start_soon(_until_signal, signals, tasks.cancel_scope.cancel)
             try:
                 await anyio.sleep_forever()
             finally:
@@ -59,6 +72,11 @@ async def _stdio(loaded: Loaded) -> None:
 
 
 async def _http(loaded: Loaded) -> None:
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        await _http_until(loaded, signals)
+
+
+async def _http_until(loaded: Loaded, signals: Signals) -> None:
     settings = loaded.settings
     listener = listen(settings.http_host, settings.http_port)
     host, port = listener.getsockname()[:2]
@@ -70,7 +88,7 @@ async def _http(loaded: Loaded) -> None:
         )
         stop = anyio.Event()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_until_signal, stop.set)
+            tasks.start_soon(_until_signal, signals, stop.set)
             async with serve_http(server, listener, access, gateway.limits):
                 _announce(host, port, guarded=settings.http_token is not None)
                 await stop.wait()
@@ -85,11 +103,19 @@ async def _wind_down(gateway: Gateway, in_flight: InFlight) -> None:
     await in_flight.drained(DRAIN_SECONDS)
 
 
-async def _until_signal(stop: Callable[[], object]) -> None:
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        async for _ in signals:
-            stop()
-            return
+def _raise_open_files() -> None:
+    # Searches at once hold hundreds of descriptors; the usual soft limit is 1,024.
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+async def _until_signal(signals: Signals, stop: Callable[[], object]) -> None:
+    # Its receiver stays open until the gateway is closed: a second signal must not cut that short.
+    async for _ in signals:
+        stop()
+        return
 
 
 def _announce(host: str, port: int, *, guarded: bool) -> None:

@@ -1,5 +1,6 @@
 """A gateway as a child process that serves HTTP, for `demo` and for tests."""
 
+import contextlib
 import re
 import sys
 from collections.abc import AsyncGenerator
@@ -47,7 +48,8 @@ async def serving_http(root: Path, *flags: str) -> AsyncGenerator[ServerProcess]
                 tasks.cancel_scope.cancel()
         finally:
             with anyio.CancelScope(shield=True), anyio.move_on_after(STOP_SECONDS):
-                process.terminate()
+                with contextlib.suppress(ProcessLookupError):  # it may have ended by itself
+                    process.terminate()
                 await process.wait()
 
 

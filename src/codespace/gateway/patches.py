@@ -173,6 +173,7 @@ class Patches:
             )
             for recorded in found:
                 _require_same(recorded.fingerprint, minted.fingerprint)
+                _require_same_root(recorded.root, minted.root)
                 return _Answer(await self._ended(workspace, recorded), replayed=True)
         await self.leases.hold_for_patch(workspace.workspace_id, minted.operation_id)
         try:
@@ -232,6 +233,7 @@ class Patches:
         for name, size, limit in (
             ("patch_max_bytes", _size("patch", request.patch), self.limits.patch_max_bytes),
             ("operation_key_max_chars", len(key), self.limits.operation_key_max_chars),
+            ("patch_max_files", len(request.expected_versions), self.limits.patch_max_files),
         ):
             if size > limit:
                 raise CodeSpaceError(
@@ -260,6 +262,15 @@ def _require_same(recorded: str, asked: str) -> None:
             ErrorCode.OPERATION_KEY_CONFLICT,
             "The operation key was used for a different request; use another key, also for a"
             " preview and its patch.",
+        )
+
+
+def _require_same_root(recorded: str, asked: str) -> None:
+    # The workspace's name may stand for another directory now, in which nothing was applied.
+    if recorded != asked:
+        raise CodeSpaceError(
+            ErrorCode.OPERATION_KEY_CONFLICT,
+            "The operation key was used when this workspace was another directory; use another.",
         )
 
 

@@ -16,9 +16,9 @@ from codespace.domain.paths import shown_raw
 from codespace.domain.workspace import Workspace
 from codespace.store.operations import Operations, Remains
 from codespace.workspace.directory import open_root
-from codespace.workspace.placing import Placed, Placer
 from codespace.workspace.restore import Restorer
 from codespace.workspace.syscalls import Syscalls
+from codespace.workspace.temporaries import Target, Temporaries
 
 log = logging.getLogger(__name__)
 
@@ -35,14 +35,17 @@ class Recovery:
     def settle(self, operation: Operation, workspace: Workspace | None) -> Operation:
         """Establish the outcome of one unfinished operation, record it and return the record.
 
-        An operation of a workspace that is not registered, or that is another directory now, is
-        `unknown`, and nothing is touched.
+        An operation of a directory that is not served here stays unfinished, with its
+        before-images, until it is: nothing else can bring its files back.
 
         Raises:
             StoreError: the outcome was not recorded.
         """
+        if workspace is None or workspace.root.path != operation.root:
+            log.warning("patch left unfinished operation=%s", operation.operation_id)
+            return operation
         remains = self.operations.remains(operation.operation_id)
-        if remains is None or workspace is None or workspace.root.path != operation.root:
+        if remains is None:
             outcome = _Outcome(PatchStatus.UNKNOWN)
         else:
             outcome = self._settle_on_disk(remains, workspace)
@@ -62,12 +65,12 @@ class Recovery:
     def _settle_on_disk(self, remains: Remains, workspace: Workspace) -> "_Outcome":
         try:
             with open_root(workspace.root) as root:
-                placer = Placer(root, remains.operation.operation_id, self.calls)
-                placer.remove_temporaries(
-                    Placed(image.path, position) for position, image in enumerate(remains.images)
+                temporaries = Temporaries(root, remains.operation.operation_id, self.calls)
+                temporaries.remove(
+                    Target(image.path, position) for position, image in enumerate(remains.images)
                 )
                 outcome = _carry_out(
-                    Restorer(placer, remains.images, remains.directories, durable=self.durable)
+                    Restorer(temporaries, remains.images, remains.directories, durable=self.durable)
                 )
                 if self.durable:
                     # The crash may have come before anything was synced.

@@ -19,9 +19,9 @@ from codespace.store.errors import StoreError
 from codespace.store.operations import Operations
 from codespace.workspace.directory import RootDirectory, open_root
 from codespace.workspace.draft import Draft, draft
-from codespace.workspace.placing import Placer
 from codespace.workspace.survey import Survey
 from codespace.workspace.syscalls import Syscalls
+from codespace.workspace.temporaries import Temporaries
 from codespace.workspace.transaction import Transaction
 
 _NEVER_RECORDED = (ErrorCode.LIMIT_EXCEEDED, ErrorCode.INVALID_ARGUMENT, ErrorCode.INTERNAL)
@@ -106,8 +106,8 @@ class Writer:
             self.operations.begin(operation, ready.images, ready.directories)
         except StoreError as error:
             raise ledger_failed(error) from error
-        placer = Placer(root, operation.operation_id, self.calls)
-        ending = Transaction(placer, ready, durable=self.durable).run()
+        temporaries = Temporaries(root, operation.operation_id, self.calls)
+        ending = Transaction(temporaries, ready, durable=self.durable).run()
         ended = operation.finish(ending.status, self.now_ms(), error=ending.error)
         try:
             self.operations.finish(ended)

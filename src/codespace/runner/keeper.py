@@ -9,6 +9,7 @@ STATUS_FD it says `started PID`, and `ended STATUS` once nothing is left.
 import ctypes
 import errno
 import fcntl
+import itertools
 import os
 import select
 import signal
@@ -41,11 +42,8 @@ def descendants(pid: int) -> Iterator[int]:
 
 def ask_to_end(pid: int, *, at_most: int = 1_000) -> None:
     """Send SIGTERM to all below a process, and wake those that are stopped so that they notice."""
-    asked: set[int] = set()
-    for descendant in descendants(pid):
-        if len(asked) == at_most:
-            return
-        asked.add(descendant)
+    # Listed first: who dies of the signal hands its children on to others.
+    for descendant in list(itertools.islice(descendants(pid), at_most)):
         signal_quietly(descendant, signal.SIGTERM)
         signal_quietly(descendant, signal.SIGCONT)
 
@@ -130,13 +128,16 @@ class _Keeper:
         return bool(ready) and not os.read(self._life, 512)
 
     def _watch(self) -> None:
-        while self._reap() and self._leader_status is None:
+        asked = False
+        # Who was asked to end is given the time, also when the leader goes first.
+        while self._reap() and (asked or self._leader_status is None):
             ready, _, _ = select.select([self._life, self._wake], [], [])
             if self._wake in ready:
                 os.read(self._wake, 512)
             if self._life in ready:
                 if not os.read(self._life, 512):
                     return
+                asked = True
                 ask_to_end(os.getpid())
 
     def _end_all(self) -> None:

@@ -30,20 +30,24 @@ def mark() -> str:
 
 
 def end_launcher(pid: int) -> None:
-    """End a launcher that may be at any point of its set-up, with all that it made so far.
+    """End a launcher that may be at any point of its set-up, with all that it made so far."""
+    for child in stop_launcher(pid):
+        signal_quietly(child, signal.SIGKILL)
+    signal_quietly(pid, signal.SIGKILL)
 
-    Killed first, it could leave a child that nothing binds to us yet. Stopped first, it makes no
-    more, and the list of its children is complete. Blocks for a moment, at most a tenth of a
-    second.
+
+def stop_launcher(pid: int) -> list[int]:
+    """Stop a launcher and return all that is below it.
+
+    Killed at once, it could leave a child that nothing binds to us yet. Stopped, it makes no more
+    of them. Blocks for a moment, at most a tenth of a second.
     """
     signal_quietly(pid, signal.SIGSTOP)
     for _ in range(_LOOKS):
         if _state(pid) in _STOPPED_OR_GONE:
             break
         time.sleep(_LOOK_SECONDS)
-    for child in list(descendants(pid)):
-        signal_quietly(child, signal.SIGKILL)
-    signal_quietly(pid, signal.SIGKILL)
+    return list(descendants(pid))
 
 
 def end_orphaned_launchers() -> int:
@@ -57,7 +61,7 @@ def end_orphaned_launchers() -> int:
             end_launcher(int(entry.name))
             ended += 1
     if ended:
-        _log.warning("ended launchers that a killed gateway left", extra={"count": ended})
+        _log.info("ended launchers that a killed gateway left", extra={"count": ended})
     return ended
 
 

@@ -16,8 +16,8 @@ import anyio
 from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.workspace import Root
 from codespace.runner.command import is_root, root_refusal
-from codespace.runner.keeper import ask_to_end, descendants
-from codespace.runner.launchers import end_launcher
+from codespace.runner.keeper import ask_to_end, descendants, signal_quietly
+from codespace.runner.launchers import end_launcher, stop_launcher
 from codespace.runner.sandbox import ACKNOWLEDGEMENT, mend_for
 from codespace.runner.spawn import Spawned
 from codespace.runner.status import exact_status, unfolded_status
@@ -46,16 +46,17 @@ class NamespaceTree:
         self._information = bytearray()
         self._acknowledged = False
         self._killed = False
+        self._launcher_stopped = False
         self._over = False
         self._settled = anyio.Event()
 
     async def begin(self) -> None:
         """Return once the gate was told to let the command through."""
         await self._settled.wait()
-        if self._over:
-            raise self._complaint()
         if self._killed:
             raise did_not_start()
+        if self._over:
+            raise self._complaint()
         # Alone below PID 1 and still in the gate: this is what becomes the command.
         leader = next(descendants(self._init_pid), None)
         if leader is None:
@@ -65,9 +66,14 @@ class NamespaceTree:
         self._say_go()
 
     def ask_to_end(self) -> None:
-        """Send SIGTERM to all in the namespace but PID 1."""
-        if self._init is not None and self._init.is_open:
-            ask_to_end(self._init_pid)
+        """Send SIGTERM to all in the namespace but PID 1, and let them outlive the leader."""
+        if self._init is None or not self._init.is_open:
+            return
+        # The launcher would end with the leader, and all others with it. PID 1 alone ends with
+        # the last of them.
+        self._launcher_stopped = True
+        _send(self._launcher.descriptor, signal.SIGSTOP)
+        ask_to_end(self._init_pid)
 
     def kill(self) -> None:
         """Kill PID 1, or the launcher while there is none."""
@@ -75,9 +81,25 @@ class NamespaceTree:
             return
         self._killed = True
         if self._init is None:
-            end_launcher(self._spawned.process.pid)
+            self._kill_half_made()
         elif self._init.is_open:
-            _kill(self._init.descriptor)
+            _send(self._init.descriptor, signal.SIGKILL)
+
+    def _kill_half_made(self) -> None:
+        launcher = self._spawned.process.pid
+        for child in stop_launcher(launcher)[:1]:
+            self._hold_init(child)
+            signal_quietly(child, signal.SIGKILL)
+        signal_quietly(launcher, signal.SIGKILL)
+
+    def _hold_init(self, pid: int) -> bool:
+        try:
+            pidfd = os.pidfd_open(pid)
+        except OSError:  # no descriptor left, or dead already
+            return False
+        self._init_pid = pid
+        self._init = Watched(pidfd, self._on_init_end)
+        return True
 
     def _on_info(self) -> None:
         data = self._info.read()
@@ -91,12 +113,10 @@ class NamespaceTree:
     def _learn_init(self) -> bool:
         try:
             known = cast("dict[str, int]", json.loads(self._information))
-            self._init_pid = known["child-pid"]
         except ValueError:  # it comes in pieces
             return False
-        try:
-            self._init = Watched(os.pidfd_open(self._init_pid), self._on_init_end)
-        except OSError:  # no descriptor left, or dead already
+        if self._init is None and not self._hold_init(known["child-pid"]):
+            signal_quietly(known["child-pid"], signal.SIGKILL)
             end_launcher(self._spawned.process.pid)
         return True
 
@@ -147,12 +167,14 @@ class NamespaceTree:
         self._launcher.close()
         self._on_info()
         if self._init is not None and self._init.is_open:
-            _kill(self._init.descriptor)
+            _send(self._init.descriptor, signal.SIGKILL)
         self._finish_if_over()
 
     def _on_init_end(self) -> None:
         if self._init is not None:
             self._init.close()
+        if self._launcher_stopped and self._launcher.is_open:
+            _send(self._launcher.descriptor, signal.SIGKILL)
         self._finish_if_over()
 
     def _finish_if_over(self) -> None:
@@ -186,6 +208,6 @@ class NamespaceTree:
         )
 
 
-def _kill(pidfd: int) -> None:
+def _send(pidfd: int, number: int) -> None:
     with contextlib.suppress(ProcessLookupError):
-        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+        signal.pidfd_send_signal(pidfd, number)

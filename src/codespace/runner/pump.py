@@ -12,7 +12,7 @@ from collections.abc import Callable
 from codespace.runner.output import OutputWindow
 
 _PIPE_BYTES = 256 * 1024
-_READ_BYTES = 256 * 1024
+_READ_BYTES = 128 * 1024
 _DRAIN_BYTES = 4 * 1024 * 1024
 _DRAIN_SECONDS = 2.0
 

@@ -25,7 +25,10 @@ class Tree(Protocol):
         ...
 
     def ask_to_end(self) -> None:
-        """Send SIGTERM to every process of the subtree."""
+        """Send SIGTERM to every process of the subtree, and wait for them all to end.
+
+        From then on the leader's end alone does not end the rest.
+        """
         ...
 
     def kill(self) -> None:

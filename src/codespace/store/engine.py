@@ -205,7 +205,9 @@ def _transactional(engine: Engine, begin: str) -> Engine:
 def _failed(error: Exception) -> StoreError:
     cause = error.__cause__ if isinstance(error, SQLAlchemyError) else error
     full = getattr(cause, "sqlite_errorname", "") == "SQLITE_FULL"
-    return StoreError(f"The operations database failed: {cause or error}.", full=full)
+    # SQLAlchemy's own text repeats the statement and its values, which may be contents.
+    reason = cause or type(error).__name__
+    return StoreError(f"The operations database failed: {reason}.", full=full)
 
 
 def _unusable(path: str, error: Exception) -> StoreError:

@@ -76,11 +76,14 @@ def _require_size(files: Iterable[PlannedFile], limits: Limits) -> None:
     for file in files:
         size = len(file.after or b"")
         total += size
-        if size > limits.patch_file_max_bytes or total > limits.patch_total_max_bytes:
+        limit, maximum = "patch_file_max_bytes", limits.patch_file_max_bytes
+        if size <= maximum:
+            limit, maximum = "patch_total_max_bytes", limits.patch_total_max_bytes
+        if size > maximum or total > maximum:
             raise CodeSpaceError(
                 ErrorCode.LIMIT_EXCEEDED,
                 f"The patch would write more than is allowed, at {shown(file.path)}; split it.",
-                details={"path": shown_raw(file.path), "limit": "patch_total_max_bytes"},
+                details={"path": shown_raw(file.path), "limit": limit, "maximum": maximum},
             )
 
 

@@ -46,7 +46,19 @@ class _Snapshot:
     stable: bool
 
 
-def read(root: Root, path: str, *, offset: int = 0, max_bytes: int, limits: Limits) -> FileContent:
+class LargerThanExpectedError(Exception):
+    """The file is larger than the caller has the time for; nothing was read."""
+
+
+def read(
+    root: Root,
+    path: str,
+    *,
+    offset: int = 0,
+    max_bytes: int,
+    limits: Limits,
+    largest: int | None = None,
+) -> FileContent:
     """Return up to `max_bytes` of the file at the client's `path`, from byte `offset` on.
 
     A cut moves back to the start of a UTF-8 character; where `max_bytes` does not hold even one,
@@ -58,6 +70,7 @@ def read(root: Root, path: str, *, offset: int = 0, max_bytes: int, limits: Limi
     likely to have: a patch that expects that version is refused.
 
     Raises:
+        LargerThanExpectedError: the file holds more than `largest` bytes.
         CodeSpaceError: PATH_ESCAPE, SYMLINK_REJECTED, SPECIAL_FILE_REJECTED, FILE_NOT_FOUND,
             PATH_NOT_DIRECTORY, IS_A_DIRECTORY, FILE_OPERATION_FAILED; LIMIT_EXCEEDED for a
             `max_bytes` above the limit; INVALID_ARGUMENT for a negative number.
@@ -65,7 +78,8 @@ def read(root: Root, path: str, *, offset: int = 0, max_bytes: int, limits: Limi
     _check_range(path, offset, max_bytes, limits)
     cleaned = clean(path)
     with open_root(root) as directory:
-        snapshot = _snapshot(directory, cleaned, offset, max_bytes + _CHARACTER_MAX_BYTES - 1)
+        window = (offset, max_bytes + _CHARACTER_MAX_BYTES - 1)
+        snapshot = _snapshot(directory, cleaned, window, largest)
     piece, text = _cut(snapshot.piece, max_bytes)
     end = offset + len(piece)
     truncated = end < snapshot.size
@@ -95,19 +109,26 @@ def _check_range(path: str, offset: int, max_bytes: int, limits: Limits) -> None
         )
 
 
-def _snapshot(directory: RootDirectory, path: str, offset: int, count: int) -> _Snapshot:
-    snapshot = _read_whole(directory, path, offset, count)
+def _snapshot(
+    directory: RootDirectory, path: str, window: tuple[int, int], largest: int | None
+) -> _Snapshot:
+    snapshot = _read_whole(directory, path, window, largest)
     for _ in range(_ATTEMPTS - 1):
         if snapshot.stable:
             break
-        snapshot = _read_whole(directory, path, offset, count)
+        snapshot = _read_whole(directory, path, window, largest)
     return snapshot
 
 
-def _read_whole(directory: RootDirectory, path: str, offset: int, count: int) -> _Snapshot:
+def _read_whole(
+    directory: RootDirectory, path: str, window: tuple[int, int], largest: int | None
+) -> _Snapshot:
+    offset, count = window
     with directory.open_file(path) as descriptor:
         try:
             before = os.fstat(descriptor)
+            if largest is not None and before.st_size > largest:
+                raise LargerThanExpectedError
             piece, version, size = _hash(descriptor, before.st_size, offset, count)
             after = os.fstat(descriptor)
         except OSError as error:

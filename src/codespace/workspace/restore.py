@@ -11,14 +11,11 @@ from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.operation import FileImage
 from codespace.domain.patch import ABSENT
 from codespace.workspace.directory import RootDirectory
-from codespace.workspace.placing import Ownership, Placed, Placer, by_directory
-from codespace.workspace.survey import Found, Standing, read_files
+from codespace.workspace.survey import UNBOUND, Found, Standing, read_files
+from codespace.workspace.temporaries import Ownership, Target, Temporaries, by_directory
 
 OTHER = "other"
 """The version of what is no readable regular file."""
-
-ANY_SIZE = 1 << 62
-"""No limit: what a patch wrote may be read back."""
 
 
 def current_version(root: RootDirectory, path: str, made: Collection[str] = ()) -> str:
@@ -27,7 +24,7 @@ def current_version(root: RootDirectory, path: str, made: Collection[str] = ()) 
     A directory that the operation itself made there counts as no file.
     """
     try:
-        ((_, standing),) = read_files(root, (path,), lambda: ANY_SIZE)
+        ((_, standing),) = read_files(root, (path,), lambda: UNBOUND)
     except CodeSpaceError:
         return OTHER
     return version_standing(path, standing, made)
@@ -44,14 +41,14 @@ def version_standing(path: str, standing: Standing, made: Collection[str]) -> st
 class Restorer:
     """Restores files of one operation. `directories` are those it made, outermost first."""
 
-    placer: Placer
+    temporaries: Temporaries
     images: Sequence[FileImage]
     directories: Sequence[str]
     durable: bool
 
     def observe(self) -> list[tuple[FileImage, str]]:
         """Return each file with the version that stands there now."""
-        root = self.placer.root
+        root = self.temporaries.root
         return [
             (image, current_version(root, image.path, self.directories)) for image in self.images
         ]
@@ -63,7 +60,7 @@ class Restorer:
         directory took can come back. Every path is tried, also after a failure.
         """
         files = [
-            Placed(image.path, position)
+            Target(image.path, position)
             for position, image in enumerate(self.images)
             if image.path in paths
         ]
@@ -83,37 +80,37 @@ class Restorer:
 
     def remove_directories(self) -> None:
         """Remove the made directories, innermost first. What others put into one keeps it."""
-        root, calls = self.placer.root, self.placer.calls
+        root, calls = self.temporaries.root, self.temporaries.calls
         for path in reversed(self.directories):
             with suppress(OSError, CodeSpaceError), root.parent(path) as (dir_fd, name):
                 calls.rmdir(name, dir_fd=dir_fd)
                 if self.durable:
-                    self.placer.sync_directory(dir_fd)
+                    self.temporaries.sync_directory(dir_fd)
 
-    def _try(self, file: Placed) -> bool:
-        image, calls = self.images[file.position], self.placer.calls
+    def _try(self, file: Target) -> bool:
+        image, calls = self.images[file.position], self.temporaries.calls
         try:
-            with self.placer.root.parent(file.path) as (dir_fd, name):
+            with self.temporaries.root.parent(file.path) as (dir_fd, name):
                 if image.before is None:
                     calls.unlink(name, dir_fd=dir_fd)
                 else:
                     ownership = Ownership(image.mode, image.uid, image.gid)
-                    self.placer.write_temporary(
+                    self.temporaries.write(
                         file.position, image.before, ownership, dir_fd=dir_fd, sync=self.durable
                     )
-                    calls.rename(self.placer.temporary_name(file.position), name, dir_fd=dir_fd)
+                    calls.rename(self.temporaries.name_of(file.position), name, dir_fd=dir_fd)
         except (OSError, CodeSpaceError):
             return False
         return True
 
-    def _sync(self, files: Iterable[Placed]) -> bool:
+    def _sync(self, files: Iterable[Target]) -> bool:
         if not self.durable:
             return True
         synced = True
         for group in by_directory(files):
             try:
-                with self.placer.root.parent(group[0].path) as (dir_fd, _):
-                    self.placer.sync_directory(dir_fd)
+                with self.temporaries.root.parent(group[0].path) as (dir_fd, _):
+                    self.temporaries.sync_directory(dir_fd)
             except CodeSpaceError as error:
                 # The directory was the patch's own and is gone: its parent was synced for that.
                 gone = (ErrorCode.FILE_NOT_FOUND, ErrorCode.PATH_NOT_DIRECTORY)

@@ -5,6 +5,7 @@ What to ask of it, and what its output is worth, is `search`'s business.
 
 import errno
 import os
+import resource
 import select
 import shutil
 import subprocess  # noqa: TID251 -- this is the one module of the workspace that starts a program
@@ -12,6 +13,7 @@ import sys
 import sysconfig
 import time
 from collections.abc import Generator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -21,6 +23,7 @@ from codespace.workspace.confinement import confined
 
 _CHUNK_BYTES = 1024 * 1024
 _COMPLAINT_MAX_BYTES = 16 * 1024
+_MEMORY_MAX_BYTES = 4 * 1024**3
 _FATAL = 2
 _ENDS = (0, 1, _FATAL)
 """Found, not found, and something went wrong: without a complaint, a file that cannot be read."""
@@ -112,10 +115,14 @@ def _start(
             )
 
         try:
-            return confined(start, program=program, directory=directory)
+            process = confined(start, program=program, directory=directory)
         except OSError as error:
             symbol = errno.errorcode.get(error.errno or errno.EIO, "EIO")
             raise _failed(symbol, f"did not start: {error.strerror}") from error
+    # rg holds a whole line in memory, and a line may be as long as a disk is large.
+    with suppress(OSError):
+        resource.prlimit(process.pid, resource.RLIMIT_AS, (_MEMORY_MAX_BYTES, _MEMORY_MAX_BYTES))
+    return process
 
 
 def _chunks(process: subprocess.Popen[bytes], deadline: Deadline) -> Generator[bytes]:

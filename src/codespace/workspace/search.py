@@ -4,14 +4,16 @@
 `hits` reads its answers.
 """
 
-from collections.abc import Sequence
-from contextlib import ExitStack, closing
+import itertools
+import os
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 
 from codespace.domain.errors import CodeSpaceError, ErrorCode
-from codespace.domain.limits import Limits
+from codespace.domain.limits import MIB, Limits
 from codespace.domain.workspace import Root
-from codespace.workspace.directory import RootDirectory, open_root
+from codespace.workspace.directory import RootDirectory, failure, open_regular, open_root
 from codespace.workspace.globs import compile_glob
 from codespace.workspace.hits import Match, read_hits
 from codespace.workspace.listing import list_files, present
@@ -21,6 +23,7 @@ EVERYTHING = "**/*"
 _FIRST_BATCH = 8
 _BATCH_MAX = 256
 _SPARE_FILES = 1_000
+_LARGE_BYTES = 4 * MIB
 _SHORTAGES = ("EMFILE", "ENFILE", "ENOMEM", "EIO")
 
 
@@ -154,16 +157,13 @@ def _matches_in(
     # rg gets open descriptors, not names: what it searches are the files that were found without
     # following a link, whatever stands at their paths by now.
     with ExitStack() as stack:
-        files: dict[int, str] = {}
-        for path in paths:
-            descriptor = _opened(directory, path, stack)
-            if descriptor is not None:
-                files[descriptor] = path
+        files = _opened(directory, paths, stack)
         if not files:
             return []
         arguments = [
             "--json",
             "--no-mmap",
+            *(["--threads=1"] if _any_large(files) else []),
             f"--max-count={query.limit + 1}",
             f"--context={query.context}",
             *query.pattern,
@@ -176,13 +176,41 @@ def _matches_in(
     return sorted(found, key=lambda match: (match.path, match.line))
 
 
-def _opened(directory: RootDirectory, path: str, stack: ExitStack) -> int | None:
+def _any_large(descriptors: Iterable[int]) -> bool:
+    # With threads, rg holds all that it has to say of a file until the file's end, and of a line
+    # of many matches that is fifty times the line.
+    return any(os.fstat(descriptor).st_size > _LARGE_BYTES for descriptor in descriptors)
+
+
+def _opened(directory: RootDirectory, paths: Sequence[str], stack: ExitStack) -> dict[int, str]:
+    """Return the descriptors of those of the sorted `paths` that can be opened."""
+    files: dict[int, str] = {}
+    for _, group in itertools.groupby(paths, key=lambda path: path.rpartition("/")[0]):
+        inside = list(group)
+        with _passing_over(), directory.parent(inside[0]) as (parent, _):
+            for path in inside:
+                with _passing_over():
+                    descriptor = _open(parent, path)
+                    stack.callback(os.close, descriptor)
+                    files[descriptor] = path
+    return files
+
+
+@contextmanager
+def _passing_over() -> Generator[None]:
+    """Go on after a file that is gone, closed to us, or a link by now; not when we run short."""
     try:
-        return stack.enter_context(directory.open_file(path))
+        yield
     except CodeSpaceError as error:
         if error.details.get("errno") in _SHORTAGES:
             raise
-        return None  # gone, closed to us, or a link by now
+
+
+def _open(parent: int, path: str) -> int:
+    try:
+        return open_regular(path, parent, path.rpartition("/")[2])
+    except OSError as error:
+        raise failure(path, error) from error
 
 
 def _pattern(pattern: str, limits: Limits, *, case_sensitive: bool, fixed: bool) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.limits import Limits
@@ -21,7 +21,9 @@ from codespace.patching.planning import DirectoryEntry, Entry, FileEntry
 from codespace.workspace.directory import RootDirectory, failure, open_regular, refusal
 
 _CHUNK_BYTES = 1024 * 1024
-_UNSETTLED_NS = 100_000_000
+_SECOND_NS = 1_000_000_000
+_CLOCK_GRAIN_NS = 20_000_000
+"""Two ticks of the slowest usual kernel clock: within one, two changes bear the same time."""
 _ATTEMPTS = 3
 
 Mark = tuple[int, int, int, int, int]
@@ -44,6 +46,16 @@ class Found:
     gid: int
     unsettled: bool
 
+
+class Bound(NamedTuple):
+    """How many bytes the next file may have, and by which limit."""
+
+    limit: str
+    maximum: int
+
+
+UNBOUND = Bound("", 1 << 62)
+"""For what a patch wrote itself: it may be read back."""
 
 Standing = Found | Literal["absent", "directory"]
 """What stands at a path."""
@@ -112,15 +124,17 @@ class Survey:
         elif kind == "file":
             self.entries[path] = FileEntry(b"")
 
-    def _left(self) -> int:
+    def _left(self) -> Bound:
         left = self.limits.patch_total_max_bytes - self._total_bytes
-        return min(self.limits.patch_file_max_bytes, left)
+        if left < self.limits.patch_file_max_bytes:
+            return Bound("patch_total_max_bytes", left)
+        return Bound("patch_file_max_bytes", self.limits.patch_file_max_bytes)
 
 
 def read_files(
-    root: RootDirectory, paths: Iterable[str], limit: Callable[[], int]
+    root: RootDirectory, paths: Iterable[str], bound: Callable[[], Bound]
 ) -> Iterator[tuple[str, Standing]]:
-    """Read what stands at `paths`, directory by directory; `limit` is asked before each file.
+    """Read what stands at `paths`, directory by directory; `bound` is asked before each file.
 
     The root itself is passed over: it is always a directory.
 
@@ -139,10 +153,15 @@ def read_files(
                     raise
                 directory = None
             for path in names:
-                yield path, "absent" if directory is None else _standing(path, directory, limit())
+                yield path, "absent" if directory is None else read_at(path, directory, bound())
 
 
-def _standing(path: str, directory: int, limit: int) -> Standing:
+def read_at(path: str, directory: int, bound: Bound) -> Standing:
+    """Read what stands at `path`, whose directory was walked to.
+
+    Raises:
+        CodeSpaceError: as `read_files`.
+    """
     try:
         descriptor = open_regular(path, directory, path.rpartition("/")[2])
     except FileNotFoundError:
@@ -152,19 +171,19 @@ def _standing(path: str, directory: int, limit: int) -> Standing:
     except OSError as error:
         raise failure(path, error) from error
     try:
-        return _read(path, descriptor, limit)
+        return _read(path, descriptor, bound)
     except OSError as error:
         raise failure(path, error) from error
     finally:
         os.close(descriptor)
 
 
-def _read(path: str, descriptor: int, limit: int) -> Found:
+def _read(path: str, descriptor: int, bound: Bound) -> Found:
     """Read a file whole, with the marks that belong to these very bytes."""
     for _ in range(_ATTEMPTS):
         before = os.fstat(descriptor)
-        if before.st_size > limit:
-            raise _too_large(path, limit)
+        if before.st_size > bound.maximum:
+            raise _too_large(path, bound)
         data = _content(descriptor, before.st_size)
         if len(data) == before.st_size and mark_of(os.fstat(descriptor)) == mark_of(before):
             return _found(data, before)
@@ -195,6 +214,8 @@ def changed(path: str, *, expected: str, actual: str) -> CodeSpaceError:
 
 def _found(data: bytes, status: os.stat_result) -> Found:
     last_change = max(status.st_mtime_ns, status.st_ctime_ns)
+    # Some filesystems keep whole seconds only.
+    grain = 2 * _SECOND_NS if last_change % _SECOND_NS == 0 else _CLOCK_GRAIN_NS
     return Found(
         data=data,
         version=hashlib.sha256(data).hexdigest(),
@@ -202,7 +223,7 @@ def _found(data: bytes, status: os.stat_result) -> Found:
         mode=stat.S_IMODE(status.st_mode),
         uid=status.st_uid,
         gid=status.st_gid,
-        unsettled=time.time_ns() - last_change < _UNSETTLED_NS,
+        unsettled=time.time_ns() - last_change < grain,
     )
 
 
@@ -218,11 +239,11 @@ def _content(descriptor: int, size: int) -> bytes:
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-def _too_large(path: str, limit: int) -> CodeSpaceError:
+def _too_large(path: str, bound: Bound) -> CodeSpaceError:
     return CodeSpaceError(
         ErrorCode.LIMIT_EXCEEDED,
         f"{shown(path)} is too large for a patch, or all its files together are.",
-        details={"path": shown_raw(path), "limit": limit},
+        details={"path": shown_raw(path), "limit": bound.limit, "maximum": bound.maximum},
     )
 
 

@@ -15,9 +15,9 @@ from codespace.domain.operation import FileImage
 from codespace.domain.patch import ABSENT, PatchStatus, PlannedFile
 from codespace.domain.paths import shown, shown_raw
 from codespace.workspace.draft import Draft
-from codespace.workspace.placing import Ownership, Placed, Placer, by_directory
-from codespace.workspace.restore import ANY_SIZE, Restorer, current_version, version_standing
-from codespace.workspace.survey import changed, mark_of, read_files
+from codespace.workspace.restore import Restorer, current_version, version_standing
+from codespace.workspace.survey import UNBOUND, changed, mark_of, read_at, read_files
+from codespace.workspace.temporaries import Ownership, Target, Temporaries, by_directory
 
 _SYNC_EACH_UP_TO = 4
 """Up to here an fsync for each file is the fastest. For 200 files on ext4 a single syncfs takes
@@ -43,10 +43,10 @@ class Transaction:
     With `durable` off nothing waits for the disk; a killed process still leaves no half.
     """
 
-    placer: Placer
+    temporaries: Temporaries
     draft: Draft
     durable: bool = True
-    _files: tuple[Placed, ...] = field(init=False)
+    _files: tuple[Target, ...] = field(init=False)
     _kept: list[int] = field(default_factory=list[int], init=False)
     _made: list[str] = field(default_factory=list[str], init=False)
     _swapped: set[str] = field(default_factory=set[str], init=False)
@@ -55,7 +55,7 @@ class Transaction:
     def __post_init__(self) -> None:
         """Number the files; their temporary names are made of these numbers."""
         self._files = tuple(
-            Placed(file.path, number) for number, file in enumerate(self.draft.files)
+            Target(file.path, number) for number, file in enumerate(self.draft.files)
         )
 
     def run(self) -> Ending:
@@ -87,24 +87,25 @@ class Transaction:
             self._sync_directories()
         self._verify()
 
-    def _planned(self, file: Placed) -> PlannedFile:
+    def _planned(self, file: Target) -> PlannedFile:
         return self.draft.files[file.position]
 
     def _make_directories(self) -> None:
         for path in self.draft.directories:
             self._at = path
-            with self.placer.root.parent(path) as (dir_fd, name), suppress(FileExistsError):
-                self.placer.calls.mkdir(name, dir_fd=dir_fd)
+            with self.temporaries.root.parent(path) as (dir_fd, name), suppress(FileExistsError):
+                self.temporaries.calls.mkdir(name, dir_fd=dir_fd)
                 self._made.append(path)
 
-    def _stage(self, writes: Sequence[Placed]) -> None:
+    def _stage(self, writes: Sequence[Target]) -> None:
         """Write all new contents beside their places, and make them durable together."""
         each = self.durable and len(writes) <= _SYNC_EACH_UP_TO
-        devices: dict[int, int] = {}
+        root_fd = self.temporaries.root.fd
+        devices = {os.fstat(root_fd).st_dev: root_fd}
         with ExitStack() as kept:
             for group in by_directory(writes):
                 self._at = group[0].path
-                with self.placer.root.parent(self._at) as (dir_fd, _):
+                with self.temporaries.root.parent(self._at) as (dir_fd, _):
                     self._stage_group(group, dir_fd, sync=each)
                     device = os.fstat(dir_fd).st_dev
                     if device not in devices:
@@ -112,13 +113,13 @@ class Transaction:
                         kept.callback(os.close, devices[device])
             if self.durable and not each:
                 for dir_fd in devices.values():
-                    self.placer.calls.sync_filesystem(dir_fd)
+                    self.temporaries.calls.sync_filesystem(dir_fd)
 
-    def _stage_group(self, group: Iterable[Placed], dir_fd: int, *, sync: bool) -> None:
+    def _stage_group(self, group: Iterable[Target], dir_fd: int, *, sync: bool) -> None:
         for file in group:
             self._at = file.path
             planned = self._planned(file)
-            self.placer.write_temporary(
+            self.temporaries.write(
                 file.position,
                 planned.after or b"",
                 self._ownership(planned),
@@ -132,17 +133,17 @@ class Transaction:
             return None
         return Ownership(found.mode, found.uid, found.gid).without_privilege()
 
-    def _swap_in(self, writes: Iterable[Placed]) -> None:
+    def _swap_in(self, writes: Iterable[Target]) -> None:
         for group in by_directory(writes):
             self._at = group[0].path
-            with self.placer.root.parent(self._at) as (dir_fd, _):
+            with self.temporaries.root.parent(self._at) as (dir_fd, _):
                 for file in group:
                     self._require_unchanged(file, dir_fd)
                     self._keep(file, dir_fd)
-                    temporary = self.placer.temporary_name(file.position)
-                    self.placer.calls.rename(temporary, file.name, dir_fd=dir_fd)
+                    temporary = self.temporaries.name_of(file.position)
+                    self.temporaries.calls.rename(temporary, file.name, dir_fd=dir_fd)
 
-    def _keep(self, file: Placed, dir_fd: int) -> None:
+    def _keep(self, file: Target, dir_fd: int) -> None:
         """Keep the old file's blocks for a moment: freeing them is half the cost of a rename."""
         if file.path in self.draft.found and len(self._kept) < _KEPT_UP_TO:
             with suppress(OSError):
@@ -151,20 +152,24 @@ class Transaction:
     def _let_go(self) -> None:
         """Free what was replaced while this thread goes on: nothing waits for that."""
         kept, self._kept = self._kept, []
-        if len(kept) > _SYNC_EACH_UP_TO:
-            threading.Thread(target=_close, args=(kept,), name="let go").start()
-        else:
-            _close(kept)
+        try:
+            if len(kept) > _SYNC_EACH_UP_TO:
+                threading.Thread(target=_close, args=(kept,), name="let go").start()
+                return
+        except RuntimeError:  # no more threads: then it takes the time that it takes
+            pass
+        _close(kept)
 
-    def _remove(self, deletes: Iterable[Placed]) -> None:
+    def _remove(self, deletes: Iterable[Target]) -> None:
         for group in by_directory(deletes):
             self._at = group[0].path
-            with self.placer.root.parent(self._at) as (dir_fd, _):
+            with self.temporaries.root.parent(self._at) as (dir_fd, _):
                 for file in group:
                     self._require_unchanged(file, dir_fd)
-                    self.placer.calls.unlink(file.name, dir_fd=dir_fd)
+                    self._keep(file, dir_fd)
+                    self.temporaries.calls.unlink(file.name, dir_fd=dir_fd)
 
-    def _require_unchanged(self, file: Placed, dir_fd: int) -> None:
+    def _require_unchanged(self, file: Target, dir_fd: int) -> None:
         """Check that what is about to be replaced is what was read, and note that it now goes.
 
         Between this look and the rename lies one system call. Whoever else writes into that gap
@@ -173,28 +178,29 @@ class Transaction:
         self._at = file.path
         found = self.draft.found.get(file.path)
         try:
-            mark = mark_of(self.placer.calls.status(file.name, dir_fd=dir_fd))
+            mark = mark_of(self.temporaries.calls.status(file.name, dir_fd=dir_fd))
         except FileNotFoundError:
             mark = None
         same = mark == (None if found is None else found.mark)
         if same and found is not None and found.unsettled:
-            same = current_version(self.placer.root, file.path) == found.version
+            now = read_at(file.path, dir_fd, UNBOUND)
+            same = version_standing(file.path, now, ()) == found.version
         if not same:
             expected = ABSENT if found is None else found.version
-            actual = current_version(self.placer.root, file.path)
+            actual = current_version(self.temporaries.root, file.path)
             raise changed(file.path, expected=expected, actual=actual)
         self._swapped.add(file.path)
 
     def _sync_directories(self) -> None:
-        names = [Placed(path, 0) for path in self.draft.directories]
+        names = [Target(path, 0) for path in self.draft.directories]
         for group in by_directory((*self._files, *names)):
             self._at = group[0].path
-            with self.placer.root.parent(self._at) as (dir_fd, _):
-                self.placer.sync_directory(dir_fd)
+            with self.temporaries.root.parent(self._at) as (dir_fd, _):
+                self.temporaries.sync_directory(dir_fd)
 
     def _verify(self) -> None:
         images = {image.path: image for image in self.draft.images}
-        for path, standing in read_files(self.placer.root, images, lambda: ANY_SIZE):
+        for path, standing in read_files(self.temporaries.root, images, lambda: UNBOUND):
             self._at = path
             actual = version_standing(path, standing, self._made)
             if actual != images[path].planned_version:
@@ -221,16 +227,16 @@ class Transaction:
         One that was swapped and then changed by somebody is left alone, too, but counts.
         """
         self._let_go()
-        placer, images = self.placer, self.draft.images
-        restorer = Restorer(placer, images, tuple(self._made), durable=self.durable)
-        placer.remove_temporaries(self._files)
+        temporaries, images = self.temporaries, self.draft.images
+        restorer = Restorer(temporaries, images, tuple(self._made), durable=self.durable)
+        temporaries.remove(self._files)
         ours = {
             image.path
             for image, current in restorer.observe()
             if image.path in self._swapped and image.state(current) == "after"
         }
         clean = restorer.restore(ours)
-        placer.remove_temporaries(self._files)
+        temporaries.remove(self._files)
         states = {image.path: image.state(current) for image, current in restorer.observe()}
         if clean and all(states[path] == "before" for path in self._swapped):
             return None

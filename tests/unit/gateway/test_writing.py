@@ -10,13 +10,14 @@ import pytest
 from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.ids import OperationId
 from codespace.domain.limits import Limits
-from codespace.domain.operation import FileImage, Operation
+from codespace.domain.operation import Operation
 from codespace.domain.patch import PatchStatus
 from codespace.domain.workspace import Workspace
 from codespace.gateway.writing import PatchRequest, Writer
-from codespace.store.engine import Store, StoreError
+from codespace.store.engine import Store
 from codespace.store.operations import Operations
 from codespace.workspace.directory import register
+from doubles.failing_ledger import FailingOperations
 from doubles.patch_world import DEMO, NOW_MS, add, patch, update
 
 
@@ -97,37 +98,6 @@ def test_what_is_too_large_is_refused_and_not_recorded(
     assert operations.find(OperationId("op-1")) is None
 
 
-class FailingOperations(Operations):
-    """A ledger of which one step fails."""
-
-    __slots__ = ("broken",)
-
-    def __init__(self, store: Store, broken: str) -> None:
-        super().__init__(store)
-        object.__setattr__(self, "broken", broken)
-
-    def _step(self, name: str) -> None:
-        if getattr(self, "broken") == name:  # noqa: B009 -- a slot that the frozen parent lacks
-            raise StoreError("The disk is full.", full=True)
-
-    def begin(
-        self,
-        operation: Operation,
-        images: "tuple[FileImage, ...]",
-        directories: tuple[str, ...],  # pyright: ignore[reportIncompatibleMethodOverride] -- narrower, and so used
-    ) -> None:
-        self._step("begin")
-        super().begin(operation, images, directories)
-
-    def record(self, operation: Operation) -> None:
-        self._step("record")
-        super().record(operation)
-
-    def finish(self, operation: Operation) -> None:
-        self._step("finish")
-        super().finish(operation)
-
-
 @pytest.mark.parametrize(("broken", "check_only"), [("begin", False), ("record", True)])
 def test_without_a_ledger_nothing_is_written(
     operations: Operations,
@@ -135,7 +105,7 @@ def test_without_a_ledger_nothing_is_written(
     broken: str,
     check_only: bool,  # noqa: FBT001 -- a parameter of the table
 ) -> None:
-    failing = FailingOperations(operations.store, broken)
+    failing = FailingOperations(operations.store, {broken})
     request = PatchRequest(patch(update("a.txt", "old", "new")), check_only=check_only)
     with pytest.raises(CodeSpaceError) as caught:
         writer(failing).execute(workspace, request, minted(workspace))
@@ -147,7 +117,7 @@ def test_without_a_ledger_nothing_is_written(
 def test_an_end_that_cannot_be_recorded_is_answered_as_unknown_with_its_operation(
     operations: Operations, workspace: Workspace
 ) -> None:
-    failing = FailingOperations(operations.store, "finish")
+    failing = FailingOperations(operations.store, {"finish"})
     request = PatchRequest(patch(update("a.txt", "old", "new")))
     with pytest.raises(CodeSpaceError) as caught:
         writer(failing).execute(workspace, request, minted(workspace))

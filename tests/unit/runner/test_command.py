@@ -5,7 +5,6 @@ import os
 from pathlib import Path
 
 import pytest
-from programs.running import code_of, root_at
 
 from codespace.domain.errors import CodeSpaceError
 from codespace.domain.ids import ProcessId
@@ -13,6 +12,7 @@ from codespace.domain.limits import KIB, Limits
 from codespace.domain.workspace import Root
 from codespace.runner.api import StartRequest
 from codespace.runner.command import check_arguments, open_root, resolve_program, root_refusal
+from programs.running import code_of, descriptors, root_at
 
 LIMITS = Limits()
 
@@ -137,13 +137,13 @@ def test_a_root_that_is_not_the_registered_one_is_refused(tmp_path: Path, change
     elif change == "link":
         (tmp_path / "elsewhere").mkdir()
         path.symlink_to(tmp_path / "elsewhere")
-    before = len(os.listdir("/proc/self/fd"))
+    before = descriptors()
     with pytest.raises(CodeSpaceError) as caught:
         open_root(root)
     assert code_of(caught) == "FILE_OPERATION_FAILED"
     assert caught.value.details["errno"] in ("ENOENT", "ESTALE", "ENOTDIR")
     assert str(tmp_path) not in str(caught.value.body())
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert descriptors() == before
 
 
 def test_a_root_moved_and_linked_back_is_still_the_same_directory(tmp_path: Path):

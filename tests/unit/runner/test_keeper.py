@@ -5,15 +5,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from programs.running import living, new_token
 
 from codespace.runner import keeper
 from codespace.runner.keeper import ask_to_end, descendants, signal_quietly
+from programs.running import living, new_token
 
 
 class Kept:
@@ -40,14 +40,14 @@ class Kept:
 
     def news(self) -> list[str]:
         """Return all that it says until it ends."""
-        with open(self._news, encoding="ascii") as file:
+        with os.fdopen(self._news, encoding="ascii") as file:
             lines = file.read().splitlines()
         self.process.communicate(timeout=20)
         return lines
 
 
 @contextmanager
-def kept(*argv: str) -> Iterator[Kept]:
+def kept(*argv: str) -> Generator[Kept]:
     keeping = Kept(*argv)
     yield keeping
     assert keeping.process.poll() == 0
@@ -86,7 +86,7 @@ def test_a_script_without_an_interpreter_line_runs_by_the_shell(tmp_path: Path):
 def test_it_ends_everything_when_its_life_line_is_cut():
     token = new_token()
     with kept("/bin/sh", "-c", f"trap '' TERM; setsid sleep 3600.{token} & wait") as keeping:
-        _until(lambda: len(living(token)) >= 3)
+        _until(lambda: bool(living(f"sleep\0003600.{token}")))
         keeping.cut()
         assert ended(keeping.news()) == "ended -9"
     assert not living(token)
@@ -95,7 +95,7 @@ def test_it_ends_everything_when_its_life_line_is_cut():
 def test_it_asks_when_it_is_told_to():
     token = new_token()
     with kept("/bin/sh", "-c", f"trap 'exit 5' TERM; sleep 3600.{token}") as keeping:
-        _until(lambda: len(living(token)) >= 3)
+        _until(lambda: bool(living(f"sleep\0003600.{token}")))
         keeping.ask()
         assert ended(keeping.news()) == "ended 5"
         keeping.cut()
@@ -107,11 +107,18 @@ def test_it_starts_nothing_for_a_gateway_that_is_gone(tmp_path: Path):
     assert not (tmp_path / "ran").exists()
 
 
+def ignored_here() -> int:
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(status.partition("SigIgn:")[2].split()[0], 16)
+
+
 def test_a_command_has_no_signal_ignored_that_the_keeper_ignores():
     with kept("/bin/grep", "SigIgn", "/proc/self/status") as keeping:
         stdout = keeping.process.stdout
         assert stdout is not None
-        assert int(stdout.read().split()[1], 16) == 0
+        # Whoever started the tests may ignore one that only the C library knows (32 and on).
+        inherited = ignored_here() & ~0x7FFF_FFFF
+        assert int(stdout.read().split()[1], 16) == inherited
         assert ended(keeping.news()) == "ended 0"
         keeping.cut()
 
@@ -122,19 +129,23 @@ def test_a_command_gets_what_the_keeper_was_given_and_no_more():
         assert stdout is not None
         assert sorted(stdout.read().decode().splitlines()) == [
             "PATH=/usr/bin:/bin",
-            f"PWD={os.getcwd()}",
+            f"PWD={Path.cwd()}",
         ]
         assert ended(keeping.news()) == "ended 0"
 
 
 @pytest.mark.parametrize("listed", [True, False])
 def test_descendants_are_found_below_children_and_threads(
-    monkeypatch: pytest.MonkeyPatch, listed: bool
+    monkeypatch: pytest.MonkeyPatch, *, listed: bool
 ):
     if not listed:  # a kernel without /proc/PID/task/TID/children
-        monkeypatch.setattr(os.path, "exists", lambda _path: False)  # pyright: ignore[reportUnknownLambdaType] -- any path
-    text = "import threading,subprocess,sys\nthreading.Thread(target=lambda: subprocess.run(['sh','-c','sleep 60; :'])).start()"
-    process = subprocess.Popen([sys.executable, "-I", "-S", "-c", text])
+        monkeypatch.setattr(os.path, "exists", _nothing_exists)
+    code = (
+        "import threading, subprocess\n"
+        "line = ['sh', '-c', 'sleep 60; :']\n"
+        "threading.Thread(target=lambda: subprocess.run(line)).start()"
+    )
+    process = subprocess.Popen([sys.executable, "-I", "-S", "-c", code])
     try:
         _until(lambda: len(list(descendants(process.pid))) == 2)
     finally:
@@ -156,6 +167,10 @@ def test_asking_reaches_at_most_the_given_number():
     _until(lambda: len([pid for pid in descendants(process.pid) if _runs(pid)]) == 1)
     ask_to_end(process.pid)
     process.wait(timeout=20)
+
+
+def _nothing_exists(_path: str) -> bool:
+    return False
 
 
 def _runs(pid: int) -> bool:

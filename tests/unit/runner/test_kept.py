@@ -4,11 +4,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from programs.running import code_of, commands, descriptors, living, new_token, until
 
 from codespace.domain.errors import CodeSpaceError
 from codespace.runner import spawn
 from codespace.runner.api import Containment
+from programs.running import code_of, commands, descriptors, living, new_token, until
 
 pytestmark = pytest.mark.anyio
 

@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 
 import pytest
-from programs.running import living, new_token
 
 from codespace.runner.launchers import end_launcher, end_orphaned_launchers, mark
 from codespace.runner.sandbox import containment_arguments, probe
+from programs.running import living, new_token
 
 needs_namespace = pytest.mark.skipif(
     not probe().works, reason=f"no PID namespace here: {probe().reason}"
@@ -64,7 +64,7 @@ def test_launchers_of_dead_gateways_are_ended_and_others_are_left_alone():
         for name, line in lines.items()
     }
     try:
-        assert end_orphaned_launchers() >= 2
+        end_orphaned_launchers()  # a gateway that starts meanwhile may be quicker
         ended = {name for name in ("dead", "reused") if processes[name].wait(timeout=20) == -9}
         assert ended == {"dead", "reused"}
         alive = {name for name, process in processes.items() if process.poll() is None}
@@ -89,7 +89,7 @@ def test_children_of_an_orphaned_launcher_go_with_it():
     while len(living(f"sleep\0003600.{token}")) == 0:
         assert time.monotonic() < deadline
         time.sleep(0.005)
-    assert end_orphaned_launchers() >= 1
+    end_orphaned_launchers()
     process.wait(timeout=20)
     _until_gone(token)
 

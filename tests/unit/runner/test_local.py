@@ -1,6 +1,7 @@
 """The in-process runner as its callers see it, in both containments."""
 
 import asyncio
+import contextlib
 import dataclasses
 import os
 import threading
@@ -9,6 +10,12 @@ from pathlib import Path
 import anyio
 import pytest
 import uvloop
+
+from codespace.domain.errors import CodeSpaceError, ErrorCode
+from codespace.domain.ids import ProcessId
+from codespace.runner.api import Containment, Runner, StartRequest
+from codespace.runner.local import LocalRunner
+from codespace.runner.sandbox import probe
 from programs.running import (
     ENVIRONMENT,
     LIMITS,
@@ -21,12 +28,6 @@ from programs.running import (
     new_token,
     until,
 )
-
-from codespace.domain.errors import CodeSpaceError, ErrorCode
-from codespace.domain.ids import ProcessId
-from codespace.runner.api import Containment, Runner, StartRequest
-from codespace.runner.local import LocalRunner
-from codespace.runner.sandbox import probe
 
 pytestmark = pytest.mark.anyio
 
@@ -93,6 +94,16 @@ async def test_a_local_runner_is_a_runner(tmp_path: Path, containment: Containme
         assert runner.facts.containment is containment
 
 
+def asleep(token: str) -> list[int]:
+    """Return the commands themselves: their launchers have the token in their arguments, too."""
+    found: list[int] = []
+    for pid in living(token):
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{pid}/exe").readlink().name == Path("/bin/sleep").resolve().name:
+                found.append(pid)
+    return found
+
+
 @both_containments
 async def test_too_many_live_processes_are_refused_and_an_end_frees_the_slot(
     tmp_path: Path, containment: Containment
@@ -102,11 +113,11 @@ async def test_too_many_live_processes_are_refused_and_an_end_frees_the_slot(
     async with commands(containment, tmp_path, limits) as run:
         first = await run.start(*sleeper(token))
         await run.start(*sleeper(token))
-        held = len(living(token))
+        await until(lambda: len(asleep(token)) == 2, "both sleep")
         with pytest.raises(CodeSpaceError) as caught:
             await run.start(*sleeper(token))
         assert code_of(caught) == "PROCESS_SPAWN_FAILED"
-        assert len(living(token)) == held
+        assert len(asleep(token)) == 2
         await run.runner.terminate(first)
         await run.end(first)
         await run.start(*sleeper(token))
@@ -161,6 +172,7 @@ async def test_only_the_last_finished_processes_are_kept(tmp_path: Path):
             assert not (await run.runner.status(process_id)).running
 
 
+@pytest.mark.requirement("finished.kept-for-15-minutes")
 async def test_a_finished_process_is_forgotten_after_its_time_and_a_live_one_is_not(
     tmp_path: Path,
 ):
@@ -168,12 +180,18 @@ async def test_a_finished_process_is_forgotten_after_its_time_and_a_live_one_is_
     async with commands(None, tmp_path, limits) as run:
         live = await run.start("sleep", "60")
         ended = await run.start("true")
-        with anyio.fail_after(20), pytest.raises(CodeSpaceError) as caught:
-            while True:
-                await run.runner.status(ended, wait_ms=10)
+        with anyio.fail_after(20):
+            while await _is_known(run, ended):
                 await anyio.sleep(0.01)
-        assert code_of(caught) == "PROCESS_NOT_FOUND"
         assert (await run.runner.status(live)).running
+
+
+async def _is_known(run: Commands, process_id: ProcessId) -> bool:
+    try:
+        await run.runner.status(process_id)
+    except CodeSpaceError as error:
+        return error.code is not ErrorCode.PROCESS_NOT_FOUND
+    return True
 
 
 @both_containments
@@ -195,9 +213,7 @@ async def test_a_missing_root_starts_nothing(tmp_path: Path, containment: Contai
 
 
 @both_containments
-async def test_a_root_behind_a_registered_symlink_is_used(
-    tmp_path: Path, containment: Containment
-):
+async def test_a_root_behind_a_registered_symlink_is_used(tmp_path: Path, containment: Containment):
     target = tmp_path / "target"
     target.mkdir()
     link = tmp_path / "link"
@@ -295,8 +311,8 @@ async def test_two_hundred_commands_leave_no_descriptor_no_zombie_and_no_thread(
         await use(run, 10, 20)
         assert descriptors() == before
         assert threading.active_count() == threads
-        with pytest.raises(ChildProcessError):
-            os.waitpid(-1, os.WNOHANG)
+        with contextlib.suppress(ChildProcessError):  # other tests' servers may be children, too
+            assert os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
 
 
 @both_containments

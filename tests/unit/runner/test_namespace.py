@@ -1,11 +1,16 @@
-"""Launchers that fail, at each point of the way; nothing runs, nothing is left, the error is true."""
+"""Launchers that fail, at each point of the way: nothing runs, nothing is left."""
 
-import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+
+from codespace.domain.errors import CodeSpaceError
+from codespace.runner import namespace
+from codespace.runner.api import Containment, RunnerFacts
+from codespace.runner.local import LocalRunner
+from codespace.runner.sandbox import probe
 from programs.running import (
     LIMITS,
     Commands,
@@ -16,12 +21,6 @@ from programs.running import (
     new_token,
     root_at,
 )
-
-from codespace.domain.errors import CodeSpaceError
-from codespace.runner import namespace
-from codespace.runner.api import Containment, RunnerFacts
-from codespace.runner.local import LocalRunner
-from codespace.runner.sandbox import probe
 
 pytestmark = pytest.mark.anyio
 
@@ -88,7 +87,8 @@ async def test_a_launcher_that_ends_after_its_acknowledgement_started_nothing(tm
 async def test_news_of_pid_1_may_come_in_pieces(tmp_path: Path):
     token = new_token()
     script = (
-        f"{INFO}; sleep 3600.{token} & printf '{{\"chi' >&$info; sleep 0.05; printf 'ld-pid\": '$! >&$info;"
+        f"{INFO}; sleep 3600.{token} & printf '{{\"chi' >&$info; sleep 0.05;"
+        " printf 'ld-pid\": '$! >&$info;"
         " sleep 0.05; printf '}' >&$info; exit 1"
     )
     async with launched_by(script, tmp_path) as run:
@@ -140,5 +140,5 @@ async def test_the_commands_own_pid_namespace_is_not_the_gateways(tmp_path: Path
     async with commands(Containment.PID_NAMESPACE, tmp_path) as run:
         done = await run.run("sh", "-c", "readlink /proc/self/ns/pid; echo $$")
     namespace_of_command, pid = done.text.split()
-    assert namespace_of_command != os.readlink("/proc/self/ns/pid")
+    assert namespace_of_command != str(Path("/proc/self/ns/pid").readlink())
     assert int(pid) < 10

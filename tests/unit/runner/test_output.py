@@ -212,7 +212,10 @@ def test_chunks_of_any_bytes_join_to_the_decoded_whole(pieces: list[bytes], size
 
 @given(PIECES, st.integers(4, 20), st.integers(-5, 200), st.booleans())
 def test_the_window_never_lies_about_its_bounds(
-    pieces: list[bytes], kept: int, cursor: int, paced: bool  # noqa: FBT001 -- Hypothesis passes by position
+    pieces: list[bytes],
+    kept: int,
+    cursor: int,
+    paced: bool,  # noqa: FBT001 -- Hypothesis passes by position
 ):
     window, highest = OutputWindow(kept, paced=paced), 0
     for piece in pieces:
@@ -229,6 +232,7 @@ def test_the_window_never_lies_about_its_bounds(
 @given(st.binary(max_size=300), st.integers(4, 20))
 def test_a_paced_reader_gets_every_byte(data: bytes, kept: int):
     window, cursor, got, left = OutputWindow(kept, paced=True), 0, "", data
+    chunk = window.read(0, 6, exited=False)
     for _ in range(len(data) + 2):
         piece, left = left[: window.room], left[window.room :]
         window.feed(piece)

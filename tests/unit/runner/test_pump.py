@@ -1,4 +1,4 @@
-"""The pump between a descriptor and the window: never blocks, stops when full, closes at the end."""
+"""The pump between a descriptor and the window: never blocks, stops when full, ends once."""
 
 import os
 

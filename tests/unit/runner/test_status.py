@@ -44,7 +44,17 @@ def test_what_is_no_process_has_no_status():
 
 @pytest.mark.parametrize(
     ("code", "status"),
-    [(0, 0), (1, 1), (128, 128), (129, -1), (137, -9), (192, -64), (193, 193), (255, 255), (-9, -9)],
+    [
+        (0, 0),
+        (1, 1),
+        (128, 128),
+        (129, -1),
+        (137, -9),
+        (192, -64),
+        (193, 193),
+        (255, 255),
+        (-9, -9),
+    ],
 )
 def test_a_folded_code_is_read_as_the_signal_it_most_likely_was(code: int, status: int):
     assert unfolded_status(code) == status

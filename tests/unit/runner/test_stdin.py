@@ -6,12 +6,12 @@ from pathlib import Path
 
 import anyio
 import pytest
-from programs.running import LIMITS, both_containments, code_of, commands
 
 from codespace.domain.errors import CodeSpaceError
 from codespace.domain.limits import KIB
 from codespace.runner.api import Containment
 from codespace.runner.stdin import StandardInput
+from programs.running import LIMITS, both_containments, code_of, commands
 
 pytestmark = pytest.mark.anyio
 
@@ -133,7 +133,7 @@ async def test_a_writer_that_gets_no_turn_in_time_wrote_nothing(
 @both_containments
 @pytest.mark.parametrize("tty", [False, True])
 async def test_after_the_end_and_after_closing_nothing_is_taken(
-    tmp_path: Path, containment: Containment, tty: bool
+    tmp_path: Path, containment: Containment, *, tty: bool
 ):
     async with commands(containment, tmp_path) as run:
         ended = await run.start("true", tty=tty)
@@ -210,9 +210,7 @@ async def test_many_short_lines_reach_a_terminal_whole(tmp_path: Path, containme
 
 
 @both_containments
-async def test_a_terminal_without_lines_takes_any_length(
-    tmp_path: Path, containment: Containment
-):
+async def test_a_terminal_without_lines_takes_any_length(tmp_path: Path, containment: Containment):
     limits = dataclasses.replace(LIMITS, stdin_timeout_ms=20_000)
     async with commands(containment, tmp_path, limits) as run:
         process_id = await run.start(
@@ -240,9 +238,7 @@ async def test_closing_a_terminal_is_an_end_of_file_and_no_hang_up(
 
 
 @both_containments
-async def test_another_end_of_file_character_is_respected(
-    tmp_path: Path, containment: Containment
-):
+async def test_another_end_of_file_character_is_respected(tmp_path: Path, containment: Containment):
     async with commands(containment, tmp_path) as run:
         process_id = await run.start("sh", "-c", "stty -echo eof ^B; echo up; wc -c", tty=True)
         await run.read_until(process_id, "up")

@@ -58,7 +58,7 @@ def test_a_second_store_on_the_same_file_is_refused(tmp_path: Path) -> None:
 def test_a_damaged_file_is_named_and_left_alone(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "ledger.db"
     path.write_bytes(content)
-    with pytest.raises(StoreError, match="damaged.*CODESPACE_OPERATIONS_DB"):
+    with pytest.raises(StoreError, match=r"damaged.*CODESPACE_OPERATIONS_DB"):
         Store(str(path))
     assert path.read_bytes() == content
 
@@ -103,19 +103,29 @@ def test_a_refused_file_is_free_again(tmp_path: Path) -> None:
     Store(str(path), patience_seconds=0).close()
 
 
+def _append(store: Store, *statements: str) -> None:
+    with store.append() as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def _append_and_fail(store: Store, statement: str) -> None:
+    with store.append() as connection:
+        connection.execute(statement)
+        raise ZeroDivisionError
+
+
 def test_an_append_that_fails_leaves_nothing() -> None:
     store = Store()
     with store.append() as connection:
         connection.execute("CREATE TABLE mark (n INTEGER PRIMARY KEY)")
-    with pytest.raises(sqlite3.IntegrityError), store.append() as connection:
-        connection.execute("INSERT INTO mark VALUES (1)")
-        connection.execute("INSERT INTO mark VALUES (1)")
-    with pytest.raises(StoreError), store.append() as connection:
-        connection.execute("INSERT INTO mark VALUES (2)")
-        connection.execute("nonsense")
-    with pytest.raises(KeyError), store.append() as connection:
-        connection.execute("INSERT INTO mark VALUES (3)")
-        raise KeyError
+    insert = "INSERT INTO mark VALUES (1)"
+    with pytest.raises(sqlite3.IntegrityError):
+        _append(store, insert, insert)
+    with pytest.raises(StoreError):
+        _append(store, insert, "nonsense")
+    with pytest.raises(ZeroDivisionError):
+        _append_and_fail(store, insert)
     with store.read() as connection:
         assert connection.execute(text("SELECT count(*) FROM mark")).scalar_one() == 0
     store.close()

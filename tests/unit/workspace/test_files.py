@@ -12,7 +12,7 @@ from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.limits import Limits
 from codespace.domain.workspace import Root
 from codespace.workspace.directory import register
-from codespace.workspace.files import FileContent, read
+from codespace.workspace.files import FileContent, LargerThanExpectedError, read
 
 LIMITS = Limits()
 
@@ -29,6 +29,13 @@ def root(top: Path) -> Root:
 
 def version(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
+
+
+def test_a_file_larger_than_expected_is_not_read(root: Root, top: Path) -> None:
+    (top / "file").write_bytes(b"12345")
+    assert read(root, "file", max_bytes=9, limits=LIMITS, largest=5).content == "12345"
+    with pytest.raises(LargerThanExpectedError):
+        read(root, "file", max_bytes=9, limits=LIMITS, largest=4)
 
 
 def test_a_small_text_comes_whole(root: Root, top: Path) -> None:

@@ -187,6 +187,7 @@ def reference(glob: str, path: str) -> bool:
     return components(parts, tuple(path.split("/")))
 
 
+MOST_ALTERNATIVES = 1_000
 PIECES = st.sampled_from(["a", "b", ".", "*", "**", "?", "/", "/", "[ab]", "[!a]", "{a,b}"])
 GROUPS = st.lists(st.sampled_from(["a", "*", "**/a", "b/", "", "[!b]*", "a/**"]), min_size=1)
 GLOBS = st.lists(
@@ -211,7 +212,7 @@ def test_a_glob_agrees_with_a_slow_reference(glob: str, paths: list[str]) -> Non
             or ".." in part.split("/")
             or not [name for name in part.split("/") if name not in ("", ".")]
         ]
-        assert bad or glob.startswith("/")
+        assert bad or glob.startswith("/") or len(alternatives) > MOST_ALTERNATIVES
         return
     assume(not glob.startswith("/"))
     for path in paths:

@@ -10,8 +10,8 @@ from codespace.domain.ids import OperationId
 from codespace.domain.operation import FileImage, version_of
 from codespace.domain.patch import ABSENT
 from codespace.workspace.directory import RootDirectory, open_root, register
-from codespace.workspace.placing import Placer
 from codespace.workspace.restore import OTHER, Restorer, current_version
+from codespace.workspace.temporaries import Temporaries
 from doubles.failing_syscalls import FailingSyscalls, Faults
 
 
@@ -33,8 +33,8 @@ def restorer(
     directories: tuple[str, ...] = (),
     faults: Faults | None = None,
 ) -> Restorer:
-    placer = Placer(root, OperationId("op-x"), FailingSyscalls(faults or Faults()))
-    return Restorer(placer, images, directories, durable=True)
+    temporaries = Temporaries(root, OperationId("op-x"), FailingSyscalls(faults or Faults()))
+    return Restorer(temporaries, images, directories, durable=True)
 
 
 def test_what_stands_at_a_path_is_a_version(tmp_path: Path, root: RootDirectory) -> None:
@@ -94,9 +94,7 @@ def test_one_failure_does_not_keep_the_others_from_coming_back(
 ) -> None:
     names = iter(["first", "second"])
     faults = Faults(
-        fails=lambda number, name: (
-            errno.EIO if name == "create" and next(names) == "first" else None
-        )
+        fails=lambda call: errno.EIO if call.name == "create" and next(names) == "first" else None
     )
     job = restorer(root, image("a", b"old", None), image("b", b"old", None), faults=faults)
     assert not job.restore({"a", "b"})
@@ -104,6 +102,6 @@ def test_one_failure_does_not_keep_the_others_from_coming_back(
 
 
 def test_a_restore_that_is_not_durable_is_a_failure(tmp_path: Path, root: RootDirectory) -> None:
-    faults = Faults(fails=lambda number, name: errno.EIO if name == "sync" else None)
+    faults = Faults(fails=lambda call: errno.EIO if call.name == "sync" else None)
     (tmp_path / "a").write_bytes(b"new")
     assert not restorer(root, image("a", None), faults=faults).restore({"a"})

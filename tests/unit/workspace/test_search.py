@@ -1,4 +1,5 @@
 import os
+import resource
 import shutil
 import socket
 import subprocess
@@ -382,6 +383,23 @@ def test_a_search_that_takes_too_long_is_a_timeout(root: Root, top: Path) -> Non
         with pytest.raises(CodeSpaceError) as caught:
             call()
         assert caught.value.code is ErrorCode.TIMEOUT
+
+
+def test_a_shortage_of_descriptors_is_told_and_not_taken_for_no_match(
+    root: Root, top: Path
+) -> None:
+    for number in range(60):
+        write(top, f"{number:02}", content="needle\n")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    used = {int(entry.name) for entry in Path("/proc/self/fd").iterdir()}
+    twenty_free = [number for number in range(len(used) + 30) if number not in used][20]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (twenty_free, hard))
+    try:
+        with pytest.raises(CodeSpaceError) as caught:
+            grep(root, pattern="needle", limit=60, limits=LIMITS)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert caught.value.details["errno"] == "EMFILE"
 
 
 NAMES = ("a", "b", "build", "x.log", "y.txt", ".env", "sp ace", "k#", "!n")

@@ -5,6 +5,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -16,10 +17,10 @@ from codespace.patching.grammar import cleaned, parse, touched
 from codespace.patching.planning import plan
 from codespace.workspace.directory import RootDirectory, open_root, register
 from codespace.workspace.draft import Draft, draft
-from codespace.workspace.placing import Placer
 from codespace.workspace.survey import Survey
+from codespace.workspace.temporaries import Temporaries
 from codespace.workspace.transaction import Ending, Transaction
-from doubles.failing_syscalls import FailingSyscalls, Faults
+from doubles.failing_syscalls import Call, FailingSyscalls, Faults
 from doubles.patch_world import add, delete, patch, update
 from doubles.trees import snapshot
 
@@ -62,8 +63,8 @@ def drafted(root: RootDirectory, text: str) -> Draft:
 
 
 def run(root: RootDirectory, text: str, faults: Faults, *, durable: bool = True) -> Ending:
-    placer = Placer(root, OperationId("op-x"), FailingSyscalls(faults))
-    return Transaction(placer, drafted(root, text), durable=durable).run()
+    temporaries = Temporaries(root, OperationId("op-x"), FailingSyscalls(faults))
+    return Transaction(temporaries, drafted(root, text), durable=durable).run()
 
 
 def tree(work: Path) -> dict[str, tuple[str, int, bytes]]:
@@ -71,6 +72,13 @@ def tree(work: Path) -> dict[str, tuple[str, int, bytes]]:
     return {
         name: (kind, mode, content) for name, (kind, mode, _, content) in snapshot(work).items()
     }
+
+
+def states_in(ending: Ending) -> dict[str, str]:
+    """Return what the error of a partial patch says of each file."""
+    assert ending.error is not None
+    files = cast("list[dict[str, str]]", ending.error.details["files"])
+    return {file["path"]: file["state"] for file in files}
 
 
 def test_a_patch_is_on_disk_as_it_was_planned(work: Path, root: RootDirectory) -> None:
@@ -107,6 +115,7 @@ def test_a_set_user_id_bit_does_not_outlive_the_content(work: Path, root: RootDi
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: errno.errorcode[error])
+@pytest.mark.requirement("patch.failed-rolled-back")
 def test_whichever_call_fails_everything_is_as_before(
     work: Path, root: RootDirectory, error: int
 ) -> None:
@@ -117,7 +126,7 @@ def test_whichever_call_fails_everything_is_as_before(
     for number in range(len(counted.called)):
         _lay_out_again(work)
         assert tree(work) == before
-        faults = Faults(fails=lambda at, name, number=number: error if at == number else None)
+        faults = Faults(fails=lambda call, number=number: error if call.number == number else None)
         ending = run(root, MANY, faults)
         name = faults.called[number]
         if name == "chown" and ending.status is PatchStatus.APPLIED:
@@ -146,6 +155,7 @@ def test_without_durability_nothing_is_synced(root: RootDirectory) -> None:
     assert not {"sync", "sync_filesystem"} & set(faults.called)
 
 
+@pytest.mark.requirement("patch.durable")
 def test_contents_are_durable_before_the_first_swap_and_names_after_the_last(
     root: RootDirectory,
 ) -> None:
@@ -160,6 +170,7 @@ def test_contents_are_durable_before_the_first_swap_and_names_after_the_last(
     assert calls[max(last_rename, last_unlink) :].count("sync") == 7
 
 
+@pytest.mark.requirement("patch.durable")
 def test_a_small_patch_syncs_each_file(root: RootDirectory) -> None:
     faults = Faults()
     run(root, patch(update("a.txt", "old", "new")), faults)
@@ -171,8 +182,8 @@ def test_a_small_patch_syncs_each_file(root: RootDirectory) -> None:
 def test_a_file_that_somebody_changed_meanwhile_is_not_overwritten(
     work: Path, root: RootDirectory, text: bytes
 ) -> None:
-    def meddle(name: str, target: str) -> None:
-        if name == "rename" and target == "a.txt":
+    def meddle(call: Call) -> None:
+        if (call.name, call.target) == ("rename", "a.txt"):
             (work / "deep" / "er" / "b.txt").write_bytes(text)
 
     before = tree(work)
@@ -188,8 +199,8 @@ def test_a_file_that_somebody_changed_meanwhile_is_not_overwritten(
 
 
 def test_a_file_that_appeared_meanwhile_is_not_overwritten(work: Path, root: RootDirectory) -> None:
-    def meddle(name: str, target: str) -> None:
-        if name == "rename" and target == "a.txt":
+    def meddle(call: Call) -> None:
+        if (call.name, call.target) == ("rename", "a.txt"):
             (work / "deep" / "f.txt").write_text("theirs\n", encoding="utf-8")
 
     ending = run(root, MANY, Faults(before=meddle))
@@ -216,8 +227,8 @@ def test_a_rewrite_within_the_clocks_grain_is_noticed(work: Path, root: RootDire
         unsettled=True,
     )
     stale = Draft(ready.files, ready.images, {"a.txt": same_mark}, ready.directories)
-    placer = Placer(root, OperationId("op-x"), FailingSyscalls(Faults()))
-    ending = Transaction(placer, stale, durable=False).run()
+    temporaries = Temporaries(root, OperationId("op-x"), FailingSyscalls(Faults()))
+    ending = Transaction(temporaries, stale, durable=False).run()
     assert ending.status is PatchStatus.FAILED_ROLLED_BACK
     assert (work / "a.txt").read_text(encoding="utf-8") == "0ld\n"
 
@@ -225,18 +236,14 @@ def test_a_rewrite_within_the_clocks_grain_is_noticed(work: Path, root: RootDire
 def test_a_write_that_does_not_read_back_is_undone_where_it_can_be(
     work: Path, root: RootDirectory
 ) -> None:
-    def meddle(name: str, target: str) -> None:
-        if name == "unlink" and target == "gone.txt":
+    def meddle(call: Call) -> None:
+        if (call.name, call.target) == ("unlink", "gone.txt"):
             (work / "a.txt").write_text("theirs\n", encoding="utf-8")
 
     before = tree(work)
     ending = run(root, MANY, Faults(before=meddle), durable=False)
     assert ending.status is PatchStatus.FAILED_PARTIAL
-    assert ending.error is not None
-    states = {
-        entry["path"]: entry["state"]
-        for entry in ending.error.details["files"]  # pyright: ignore[reportGeneralTypeIssues, reportUnknownVariableType] -- JSON
-    }
+    states = states_in(ending)
     assert states.pop("a.txt") == "other"
     assert set(states.values()) == {"before"}
     after = tree(work)
@@ -245,33 +252,32 @@ def test_a_write_that_does_not_read_back_is_undone_where_it_can_be(
     assert after == before
 
 
+@pytest.mark.requirement("patch.failed-partial")
 def test_a_disk_that_takes_nothing_more_leaves_a_partial_patch_that_says_so(
     work: Path, root: RootDirectory
 ) -> None:
     faults = Faults()
 
-    def full_after_the_first_swap(number: int, name: str) -> int | None:
+    def full_after_the_first_swap(_: Call) -> int | None:
         return errno.EIO if faults.called[:-1].count("rename") >= 2 else None
 
     faults.fails = full_after_the_first_swap
     ending = run(root, MANY, faults)
     assert ending.status is PatchStatus.FAILED_PARTIAL
     assert ending.error is not None
-    details = ending.error.details
-    assert details["status"] == "failed_partial"
-    states = {entry["state"] for entry in details["files"]}  # pyright: ignore[reportGeneralTypeIssues, reportUnknownVariableType] -- JSON
-    assert "after" in states
-    assert "before" in states
+    assert ending.error.details["status"] == "failed_partial"
+    assert {"before", "after"} <= set(states_in(ending).values())
 
 
+@pytest.mark.requirement("paths.racing-rename")
 def test_a_directory_that_became_a_link_is_not_followed(
     work: Path, root: RootDirectory, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
 
-    def meddle(name: str, target: str) -> None:
-        if name == "mkdir" and target == "into":
+    def meddle(call: Call) -> None:
+        if (call.name, call.target) == ("mkdir", "into"):
             (work / "deep" / "er").rename(tmp_path / "elsewhere")
             (work / "deep" / "er").symlink_to(outside)
 
@@ -283,8 +289,8 @@ def test_a_directory_that_became_a_link_is_not_followed(
 
 
 def test_a_bug_in_the_middle_still_restores_the_files(work: Path, root: RootDirectory) -> None:
-    def meddle(name: str, target: str) -> None:
-        if name == "unlink" and target == "gone.txt":
+    def meddle(call: Call) -> None:
+        if (call.name, call.target) == ("unlink", "gone.txt"):
             raise ZeroDivisionError
 
     before = tree(work)
@@ -300,8 +306,7 @@ def test_no_descriptor_stays_open(root: RootDirectory) -> None:
     many = patch(*[add(f"n/{number}.txt", "x") for number in range(20)])
     run(root, many, Faults())
     before = open_descriptors()
-    change: Callable[[int], str] = lambda number: update(f"n/{number}.txt", "x", "y")  # noqa: E731
-    run(root, patch(*map(change, range(20))), Faults())
+    run(root, patch(*[update(f"n/{number}.txt", "x", "y") for number in range(20)]), Faults())
     _wait_until(lambda: open_descriptors() == before)
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeVar
 
 import anyio
@@ -13,6 +13,7 @@ from codespace.domain.limits import JSON_INTEGER_MAX, Limits
 from codespace.domain.tool import Call, Effect, Params, Result, Tool, define
 from codespace.domain.workspace import Root
 from codespace.workspace import files, search
+from codespace.workspace.at_hand import SMALL_BYTES, AtHand
 
 LIMITS = Limits()
 """The limits that the schemas name."""
@@ -111,6 +112,8 @@ class GrepResult(Result):
     matches: list[GrepMatch]
     truncated: bool
     """More lines match; narrow the pattern or the glob, or raise the limit."""
+    skipped: int | None = None
+    """Matching files left out because their names are not UTF-8."""
 
 
 T = TypeVar("T")
@@ -118,10 +121,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class FileTools:
-    """Runs each look in a worker thread, at most as many at once as `limiter` admits."""
+    """Runs each look in a worker thread, at most as many at once as `limiter` admits.
+
+    Only a read that cannot wait for anything runs at once.
+    """
 
     limits: Limits
     limiter: anyio.CapacityLimiter
+    at_hand: AtHand = field(default_factory=AtHand)
 
     def tools(self) -> list[Tool]:
         """Return the family."""
@@ -163,7 +170,9 @@ class FileTools:
         comes in pieces: go on with `offset` = `next_offset`.
         """
         root = call.permitted.root
-        found = await self._in_thread(lambda: self._read(root, params))
+        found = self._read_at_once(root, params)
+        if found is None:
+            found = await self._in_thread(lambda: self._read(root, params))
         return ReadResult(
             path=found.path,
             content=found.content,
@@ -227,10 +236,25 @@ class FileTools:
             )
             for match in found.matches
         ]
-        kept = self._within_budget(matches, lambda match: len(match.model_dump_json()) + 1)
-        return GrepResult(matches=kept, truncated=found.truncated or len(kept) < len(matches))
+        kept = self._within_budget(matches, lambda match: len(match.model_dump_json().encode()) + 1)
+        return GrepResult(
+            matches=kept,
+            truncated=found.truncated or len(kept) < len(matches),
+            skipped=found.skipped or None,
+        )
 
-    def _read(self, root: Root, params: ReadParams) -> files.FileContent:
+    def _read_at_once(self, root: Root, params: ReadParams) -> files.FileContent | None:
+        if not self.at_hand.holds(root, params.path):
+            return None
+        try:
+            return self._read(root, params, largest=SMALL_BYTES)
+        except files.LargerThanExpectedError:
+            return None  # it was exchanged for a large one, which must not stop the event loop
+
+    def _read(
+        self, root: Root, params: ReadParams, *, largest: int | None = None
+    ) -> files.FileContent:
+        self.at_hand.learn(root)
         max_bytes = params.max_bytes or self.limits.read_default_bytes
         budget = self.limits.result_max_bytes
         while True:
@@ -240,6 +264,7 @@ class FileTools:
                 offset=params.offset,
                 max_bytes=max_bytes,
                 limits=self.limits,
+                largest=largest,
             )
             if params.max_bytes is not None or len(found.content) * JSON_GROWTH <= budget:
                 return found

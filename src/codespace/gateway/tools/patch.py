@@ -66,7 +66,9 @@ class OperationStatusParams(Params):
     """Arguments of `operation_status`: exactly one of the id and the key."""
 
     operation_id: str | None = None
+    """The id that `apply_patch` answered with."""
     operation_key: str | None = None
+    """Your own key, as `apply_patch` was given it."""
     workspace_id: str | None = None
     """The workspace of the key, where several use the same."""
 

@@ -112,7 +112,9 @@ class ProcessResizeParams(ProcessParams):
     """Arguments of `process_resize`."""
 
     rows: Size
+    """Lines of text."""
     cols: Size
+    """Characters in a line."""
 
 
 class ProcessResizeResult(OkResult):

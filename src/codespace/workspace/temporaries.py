@@ -1,6 +1,6 @@
-"""One file put in its place: a complete temporary file beside it, then an atomic rename.
+"""Complete new files beside the places that they are to take; the swap itself is `transaction`'s.
 
-Temporary names are derived from the operation, so that whoever comes after a crash finds them.
+Their names are derived from the operation, so that whoever comes after a crash finds them.
 """
 
 import errno
@@ -33,7 +33,7 @@ class Ownership:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class Target:
     """A path, and its position among the files of the operation."""
 
     path: str
@@ -46,22 +46,22 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class Placer:
-    """Places files for one operation below one root."""
+class Temporaries:
+    """The temporary files of one operation below one root."""
 
     root: RootDirectory
     operation_id: OperationId
     calls: Syscalls
 
-    def temporary_name(self, position: int) -> str:
+    def name_of(self, position: int) -> str:
         """Return the hidden name of a file that is not in its place yet."""
         return f".{self.operation_id}.{position}.tmp"
 
-    def write_temporary(
+    def write(
         self, position: int, data: bytes, ownership: Ownership | None, *, dir_fd: int, sync: bool
     ) -> None:
         """Write a complete temporary file. Without `ownership` it gets 0644 less the umask."""
-        name = self.temporary_name(position)
+        name = self.name_of(position)
         fd = self.calls.create(name, 0o644 if ownership is None else 0o600, dir_fd=dir_fd)
         try:
             rest = memoryview(data)
@@ -74,13 +74,13 @@ class Placer:
         finally:
             os.close(fd)
 
-    def remove_temporaries(self, files: Iterable[Placed]) -> None:
+    def remove(self, files: Iterable[Target]) -> None:
         """Remove what an unfinished write left beside the files of the operation."""
         for group in by_directory(files):
             with suppress(CodeSpaceError), self.root.parent(group[0].path) as (dir_fd, _):
                 for file in group:
                     with suppress(OSError):
-                        self.calls.unlink(self.temporary_name(file.position), dir_fd=dir_fd)
+                        self.calls.unlink(self.name_of(file.position), dir_fd=dir_fd)
 
     def sync_directory(self, fd: int) -> None:
         """Make the names in a directory durable."""
@@ -106,15 +106,15 @@ class Placer:
             self.calls.chmod(fd, ownership.mode)
 
 
-def by_directory(files: Iterable[Placed]) -> Iterator[list[Placed]]:
+def by_directory(files: Iterable[Target]) -> Iterator[list[Target]]:
     """Group files by the directory that holds them, so that it is walked to once."""
     for _, group in groupby(sorted(files, key=_order), key=_directory):
         yield list(group)
 
 
-def _directory(file: Placed) -> str:
+def _directory(file: Target) -> str:
     return file.path.rpartition("/")[0]
 
 
-def _order(file: Placed) -> tuple[str, int]:
+def _order(file: Target) -> tuple[str, int]:
     return _directory(file), file.position

@@ -1,0 +1,35 @@
+"""`demo`: the whole way, with a real server in a process of its own."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from codespace.cli import demo
+from codespace.cli.walk import StepError
+from commands import Command
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("flags", [[], ["--http", "--protocol", "2026-07-28"]])
+def test_every_step_holds_and_nothing_is_left(command: Command, flags: list[str]) -> None:
+    ran = command("demo", *flags)
+    assert ran.code == 0
+    assert "Every step held." in ran.out
+    project = re.search(r"A small project is in (\S+);", ran.out)
+    assert project is not None
+    assert not Path(project[1]).parent.exists()
+
+
+def test_a_step_that_does_not_hold_is_exit_code_1(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*given: object) -> None:
+        raise StepError("read did not hold")
+
+    monkeypatch.setattr(demo, "_over_stdio", broken)
+    ran = command("demo")
+    assert ran.code == 1
+    assert "FAILED: read did not hold" in ran.out
+    assert "Every step held." not in ran.out

@@ -1,0 +1,94 @@
+"""`doctor`: what it finds, and that it never says well of what is not."""
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from codespace.cli import doctor
+from codespace.runner.sandbox import ProbeResult
+from commands import Command
+
+
+def verdicts(out: str) -> dict[str, str]:
+    """Return the verdict on each subject."""
+    lines = [line.split() for line in out.splitlines()]
+    return {line[1]: line[0] for line in lines if line and line[0] in ("ok", "note", "FAIL")}
+
+
+def test_a_machine_that_will_do_is_ready(command: Command, tmp_path: Path) -> None:
+    ran = command("doctor", "--path", str(tmp_path))
+    assert (ran.code, ran.err) == (0, "")
+    found = verdicts(ran.out)
+    assert (found["codespace"], found["system"], found["ripgrep"]) == ("ok", "ok", "ok")
+    assert (found["workspace"], found["ledger"]) == ("ok", "note")
+    assert ran.out.endswith("\nReady.\n")
+
+
+def test_it_never_claims_a_sandbox(command: Command, tmp_path: Path) -> None:
+    ran = command("doctor", "--path", str(tmp_path))
+    assert verdicts(ran.out)["sandbox"] == "note"
+    assert "a command can do whatever the gateway's user can" in ran.out
+
+
+def test_a_bad_configuration_is_a_failure_with_its_key(command: Command, tmp_path: Path) -> None:
+    config = tmp_path / "c.json"
+    config.write_text(json.dumps({"http_prot": 1}), encoding="utf-8")
+    ran = command("doctor", "--config", str(config))
+    assert ran.code == 1
+    assert verdicts(ran.out)["configuration"] == "FAIL"
+    assert "http_prot: is not a setting" in ran.out
+    assert "1 of " in ran.out.splitlines()[-1]
+
+
+def test_a_ledger_that_cannot_be_used_is_a_failure(command: Command, tmp_path: Path) -> None:
+    place = tmp_path / "ledger.db"
+    place.write_text("no database " * 500, encoding="utf-8")
+    ran = command("doctor", "--path", str(tmp_path), "--operations-db", str(place))
+    assert ran.code == 1
+    assert verdicts(ran.out)["ledger"] == "FAIL"
+
+
+def test_a_ledger_that_can_be_used_is_its_owners_alone(command: Command, tmp_path: Path) -> None:
+    place = tmp_path / "ledger.db"
+    ran = command("doctor", "--path", str(tmp_path), "--operations-db", str(place))
+    assert verdicts(ran.out)["ledger"] == "ok"
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+
+
+def test_every_workspace_is_named_with_its_profile(command: Command, tmp_path: Path) -> None:
+    config = tmp_path / "c.json"
+    workspaces = {
+        "looking": {"root": str(tmp_path)},
+        "changing": {"root": str(tmp_path), "profile": "workspace-write"},
+    }
+    config.write_text(json.dumps({"workspaces": workspaces}), encoding="utf-8")
+    out = command("doctor", "--config", str(config)).out
+    assert f"looking: {tmp_path} (read-only)" in out
+    assert f"changing: {tmp_path} (workspace-write)" in out
+
+
+def test_what_is_missing_says_how_to_mend_it(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "ripgrep_path", lambda: None)
+    weak = ProbeResult(works=False, reason="it is not installed.", mend="Install it.")
+    monkeypatch.setattr(doctor, "probe", lambda: weak)
+    ran = command("doctor", "--path", str(tmp_path))
+    found = verdicts(ran.out)
+    assert (found["ripgrep"], found["containment"]) == ("FAIL", "note")
+    assert "→ pip install ripgrep" in ran.out
+    assert "it is not installed.\n" in ran.out
+    assert "→ Install it." in ran.out
+    assert (ran.code, ran.out.splitlines()[-1].startswith("1 of ")) == (1, True)
+
+
+def test_the_stronger_containment_is_told_with_its_version(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strong = ProbeResult(works=True, path="/usr/bin/bwrap", version="1.2")
+    monkeypatch.setattr(doctor, "probe", lambda: strong)
+    ran = command("doctor", "--path", str(tmp_path))
+    assert verdicts(ran.out)["containment"] == "ok"
+    assert "bubblewrap 1.2 (/usr/bin/bwrap)" in ran.out
