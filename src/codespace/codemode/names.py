@@ -1,6 +1,6 @@
 """The identifier under which a script finds each tool (pure; contract, section 4).
 
-Every original name works as `tools["…"]`, too; an identifier is the name to show.
+Every original name but `then` works as `tools["…"]`, too; an identifier is the name to show.
 """
 
 import hashlib
@@ -13,6 +13,9 @@ from collections.abc import Set as AbstractSet
 HASH_LENGTHS = (6, 10, 16, 32, 64)
 """Hex digits of a collision's hash: the first length that settles it is taken."""
 
+THENABLE = "then"
+"""An object with this method is taken for a promise by `await`: `tools` never has it."""
+
 _LETTERS = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Nl"})
 _MARKS = frozenset({"Mn", "Mc", "Nd", "Pc"})
 _SERVER = re.compile(r"mcp__(.+?)__.")
@@ -20,6 +23,8 @@ _SERVER = re.compile(r"mcp__(.+?)__.")
 
 def identifier(name: str) -> str:
     """Return `name` with `_` for whatever an identifier of JavaScript cannot have."""
+    if name == THENABLE:
+        return f"{name}_"
     text = "".join(char if _belongs(char) else "_" for char in name)
     return text if text and _begins(text[0]) else f"_{text}"
 
@@ -48,7 +53,7 @@ def both_names(known: Mapping[str, str]) -> list[tuple[int, str]]:
     pairs: list[tuple[int, str]] = []
     for index, (name, ident) in enumerate(known.items()):
         pairs.append((index, ident))
-        if name != ident:
+        if name not in (ident, THENABLE):
             pairs.append((index, name))
     return pairs
 

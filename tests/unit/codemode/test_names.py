@@ -26,6 +26,7 @@ odd_names = st.text(alphabet="ab_-. $0日é\u200d😀", max_size=6)
         ("a😀b", "a_b"),
         ("constructor", "constructor"),
         ("__proto__", "__proto__"),
+        ("then", "then_"),
     ],
 )
 def test_a_name_becomes_an_identifier(name: str, ident: str) -> None:
@@ -69,6 +70,16 @@ def test_both_names_stand_together() -> None:
     known = identifiers(["read", "a-b"])
 
     assert both_names(known) == [(0, "read"), (1, "a_b"), (1, "a-b")]
+
+
+def test_no_spelling_of_any_tool_makes_the_tools_thenable() -> None:
+    known = identifiers(["then", "then_", "catch"])
+
+    names = [name for _, name in both_names(known)]
+    assert "then" not in names
+    assert known["then_"] == "then_"
+    assert known["then"].startswith("then__")
+    assert names == list(known.values())
 
 
 @pytest.mark.parametrize(
