@@ -114,6 +114,7 @@ static JSValue call_tool(JSContext *ctx, JSValueConst this_val, int argc, JSValu
     struct call *c = ok && !must_stop(ctx) ? add_call(ctx, &guest.calls) : NULL;
     JSValue promise = JS_EXCEPTION;
     if (c) {
+        c->tool = (uint16_t)tool;
         find_caller(ctx, &c->line, &c->column);
         ok = op_begin(ctx, "call", &mark) && put_number(ctx, guest.calls.count) &&
              put_number(ctx, (uint16_t)tool) && put_number(ctx, c->line) && put_number(ctx, c->column);
@@ -146,6 +147,7 @@ static JSValue ask(JSContext *ctx, JSValueConst this_val, int argc, JSValueConst
     struct call *c = ok && !must_stop(ctx) ? add_call(ctx, &guest.asks) : NULL;
     JSValue promise = JS_EXCEPTION;
     if (c) {
+        c->tool = which;
         find_caller(ctx, &c->line, &c->column);
         ok = op_begin(ctx, "ask", &mark) && put_number(ctx, ASK_BASE + guest.asks.count) &&
              put_text(ctx, &outbox, ",\"") && put_text(ctx, &outbox, questions[which]) &&

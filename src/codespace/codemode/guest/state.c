@@ -26,6 +26,7 @@ struct limits { /* mirrors protocol.Limits */
 struct call {
     JSValue promise; /* undefined once settled */
     uint32_t line, column;
+    uint32_t tool; /* its index; of an ask: which question */
 };
 
 struct calls {

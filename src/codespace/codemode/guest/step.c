@@ -338,9 +338,8 @@ static void move_property(JSContext *ctx, JSValueConst from, JSValueConst to, co
 
 /* The ToolError of a rejected call. Its stack is the place that made the call: where the script
    awaits it is often a helper, and the call is what was wrong. */
-static JSValue make_tool_error(JSContext *ctx, const struct entry *e, const struct call *c)
+static JSValue make_tool_error(JSContext *ctx, JSValue body, const struct entry *e, const struct call *c)
 {
-    JSValue body = json_read(ctx, e->at, e->size);
     if (!JS_IsObject(body))
         return body;
     JSValue error = JS_NewObjectProtoClass(ctx, guest.tool_error_proto, JS_CLASS_ERROR);
@@ -364,23 +363,73 @@ static JSValue make_tool_error(JSContext *ctx, const struct entry *e, const stru
     return error;
 }
 
+/* What was called: of a tool's names the last one is the original. */
+static JSValue called_name(JSContext *ctx, const struct entry *e, const struct call *c)
+{
+    JSObject *tools = JS_IsObject(guest.tools) ? JS_VALUE_GET_OBJ(guest.tools) : NULL;
+    JSAtom name = JS_ATOM_empty_string;
+    if (e->number >= ASK_BASE)
+        return JS_NewString(ctx, questions[c->tool]);
+    for (int i = 0; tools && i < tools->shape->prop_count; i++) {
+        JSValue f = tools->prop[i].u.value;
+        if (JS_IsObject(f) && (uint16_t)JS_VALUE_GET_OBJ(f)->u.cfunc.magic == c->tool)
+            name = get_shape_prop(tools->shape)[i].atom;
+    }
+    return JS_AtomToString(ctx, name);
+}
+
+/* The answer came in, but what it says has no room: an error like any other refusal. */
+static JSValue make_room_error(JSContext *ctx, const struct entry *e, const struct call *c)
+{
+    JSValue body = JS_NewObject(ctx), details = JS_NewObject(ctx);
+    if (JS_IsException(body) || JS_IsException(details)) {
+        JS_FreeValue(ctx, body);
+        JS_FreeValue(ctx, details);
+        return JS_EXCEPTION;
+    }
+    JS_DefinePropertyValueStr(ctx, details, "limit", JS_NewString(ctx, "memory"), JS_PROP_C_W_E);
+    JS_DefinePropertyValueStr(ctx, details, "bytes", JS_NewUint32(ctx, e->size), JS_PROP_C_W_E);
+    JS_DefinePropertyValueStr(ctx, body, "code", JS_NewString(ctx, "LIMIT_EXCEEDED"), JS_PROP_C_W_E);
+    JS_DefinePropertyValueStr(ctx, body, "message", JS_NewString(ctx,
+        "The value does not fit into the script's memory; ask for less, or raise the limit of memory."),
+        JS_PROP_C_W_E);
+    JS_DefinePropertyValueStr(ctx, body, "details", details, JS_PROP_C_W_E);
+    JS_DefinePropertyValueStr(ctx, body, "tool", called_name(ctx, e, c), JS_PROP_C_W_E);
+    return make_tool_error(ctx, body, e, c);
+}
+
+/* The value that a call is rejected with because its answer could not be read. */
+static JSValue unreadable(JSContext *ctx, const struct entry *e, const struct call *c)
+{
+    JSValue thrown = JS_GetException(ctx);
+    JSValue error = guest.out_of_memory ? make_room_error(ctx, e, c) : JS_EXCEPTION;
+    if (JS_IsException(error)) {
+        forget_exception(ctx);
+        return thrown;
+    }
+    JS_FreeValue(ctx, thrown);
+    return error;
+}
+
 static void settle(JSContext *ctx, const struct entry *e)
 {
     struct call *c;
     JSValue promise = take_promise(e->number, &c), value;
     if (JS_IsUndefined(promise))
         return;
-    bool is_reject = e->op == REJECT;
+    bool is_reject = e->op == REJECT, before = guest.out_of_memory;
+    guest.out_of_memory = false;
     if (is_reject)
-        value = make_tool_error(ctx, e, c);
+        value = make_tool_error(ctx, json_read(ctx, e->at, e->size), e, c);
     else if (e->op == RESOLVE_TEXT)
         value = JS_NewStringLen(ctx, (const char *)e->at, e->size);
     else
         value = json_read(ctx, e->at, e->size);
     if (JS_IsException(value)) {
-        value = JS_GetException(ctx);
+        value = unreadable(ctx, e, c);
         is_reject = true;
     }
+    guest.out_of_memory = before;
     fulfill_or_reject_promise(ctx, promise, value, is_reject);
     JS_FreeValue(ctx, value);
     JS_FreeValue(ctx, promise);
