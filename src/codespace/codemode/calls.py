@@ -47,6 +47,15 @@ class _Live:
 class Calls:
     """The calls of one run.
 
+    Args:
+        toolset: what can be called.
+        limits: of the run.
+        inbox: where answers go.
+        dispatch: the way that every call goes.
+        pump: gives the script its answers at once.
+        over: whether the script has ended, or is about to be: no call begins then.
+        progress: told when a call begins and when it ends.
+
     Attributes:
         problems: results that broke their tool's output schema.
     """
@@ -59,6 +68,7 @@ class Calls:
         inbox: Inbox,
         dispatch: Dispatch,
         pump: Callable[[], None],
+        over: Callable[[], bool],
         progress: Callable[[Progress], None] | None = None,
     ) -> None:
         self.problems: list[RunProblem] = []
@@ -67,6 +77,7 @@ class Calls:
         self._inbox = inbox
         self._dispatch = dispatch
         self._pump = pump
+        self._over = over
         self._progress = progress
         self._schedule = Schedule(limits.concurrency)
         self._origin = time.perf_counter()
@@ -86,9 +97,12 @@ class Calls:
         if self._launching:  # a call that ends at once is inside the loop below
             return
         self._launching = True
-        while (call_no := self._schedule.take()) is not None:
+        while (call_no := self._next()) is not None:
             _begin(self._work(self._start(call_no)))
         self._launching = False
+
+    def _next(self) -> int | None:
+        return None if self._closing or self._over() else self._schedule.take()
 
     def _start(self, call_no: int) -> _Live:
         live = self._live[call_no - 1]
@@ -105,7 +119,7 @@ class Calls:
             self._tasks[call_no] = task
             await self._perform(live)
             await self._pass_on()
-            call_no = None if self._closing else self._schedule.take()
+            call_no = self._next()
             if call_no is not None:
                 live = self._start(call_no)
                 self.launch()

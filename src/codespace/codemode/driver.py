@@ -43,6 +43,7 @@ class Driver:
             inbox=self.inbox,
             dispatch=order.dispatch,
             pump=self._pump,
+            over=lambda: self._over or self.steps.vm.status is not Status.IDLE,
             progress=order.progress,
         )
         self.steps = Steps(
