@@ -92,7 +92,7 @@ def source_key() -> str:
 def read_pin() -> tuple[str, str]:
     """Return the pinned key of the sources and the pinned hash of the wasm."""
     words = PIN.read_text(encoding="ascii").split() if PIN.exists() else []
-    return (words[1], words[3]) if len(words) == 4 else ("", "")  # noqa: PLR2004
+    return (words[1], words[3]) if len(words) == 4 else ("", "")  # noqa: PLR2004 -- two names, two values
 
 
 def cache_folder() -> Path:
