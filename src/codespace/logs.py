@@ -8,8 +8,11 @@ import logging
 import sys
 import traceback
 from types import TracebackType
-from typing import TextIO
+from typing import TextIO, cast
 
+from anyio import BrokenResourceError, ClosedResourceError
+
+_GONE = (BrokenResourceError, ClosedResourceError)
 _OWN = ("codespace.", "uvicorn.error.")
 
 
@@ -38,10 +41,29 @@ class SafeFormatter(logging.Formatter):
         return f"{frames}\n{'' if kind is None else kind.__qualname__}"
 
 
+def is_about_the_living(record: logging.LogRecord) -> bool:
+    """Say whether a record is of use: not the SDK's error that a session had ended already.
+
+    A client that ends its session while messages of it are on their way is in its right, and an
+    operator can do nothing about it.
+    """
+    error = record.exc_info[1] if record.exc_info else None
+    return not (record.name.startswith("mcp.") and error is not None and _is_gone(error))
+
+
+def _is_gone(error: BaseException) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        inner = cast("BaseExceptionGroup[BaseException]", error).exceptions
+        return all(map(_is_gone, inner))
+    # The type's name, since the package that it is of is the adapters' affair.
+    return isinstance(error, _GONE) or type(error).__name__ == "ClientDisconnect"
+
+
 def configure(level: str = "WARNING", stream: TextIO | None = None) -> None:
     """Send all logging to stderr (or `stream`). Called once, by the command line."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(SafeFormatter())
+    handler.addFilter(is_about_the_living)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)

@@ -5,8 +5,8 @@ import json
 import select
 import signal
 import subprocess
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, cast
@@ -184,6 +184,24 @@ def http_request(
         )
     finally:
         connection.close()
+
+
+def http_burst(url: str, requests: Sequence[tuple[str, Mapping[str, str], bytes]]) -> None:
+    """Send (method, headers, body) requests on a connection each, all before any is answered."""
+    parts = urlsplit(url)
+    with ExitStack() as ending:
+        connections: list[http.client.HTTPConnection] = []
+        for _ in requests:
+            connection = http.client.HTTPConnection(
+                parts.hostname or "", parts.port, timeout=SECONDS
+            )
+            ending.callback(connection.close)
+            connection.connect()
+            connections.append(connection)
+        for connection, (method, headers, body) in zip(connections, requests, strict=True):
+            connection.request(method, parts.path, body, dict(headers))
+        for connection in connections:
+            connection.getresponse().read()
 
 
 def mcp_headers(**more: str) -> dict[str, str]:

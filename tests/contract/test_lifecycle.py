@@ -11,7 +11,7 @@ import pytest
 from codespace.domain.errors import ErrorCode
 from contract.answers import Reply
 from contract.houses import House, over_http, over_stdio
-from contract.raw import RawStdio, http_request, initialize_body, mcp_headers, raw_stdio
+from contract.raw import RawStdio, http_burst, http_request, initialize_body, mcp_headers, raw_stdio
 from contract.servers import serving, until
 from contract.session import Space
 from contract.subtrees import marked
@@ -208,3 +208,21 @@ async def test_the_end_of_a_session_changes_nothing(house: House, space: Space) 
     assert state["state"] == "running"
     await space.session.call("write_stdin", process_id=process_id, data="\n")
     assert (await space.ended(process_id))["exit_code"] == 4
+
+
+def test_messages_on_their_way_when_their_session_ends_are_no_error(
+    tmp_path: Path, config: Path
+) -> None:
+    note = b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}}'
+    with serving(tmp_path / "stderr.txt", "--config", str(config)) as server:
+        for _ in range(5):
+            opened = http_request(server.url, headers=mcp_headers(), body=initialize_body())
+            given = mcp_headers(mcp_session_id=opened.headers["mcp-session-id"])
+            http_burst(
+                server.url,
+                [("POST", given, note)] * 4
+                + [("DELETE", given, b"")]
+                + [("POST", given, note)] * 4,
+            )
+        assert http_request(server.url, headers=mcp_headers(), body=initialize_body()).status == 200
+        assert " ERROR " not in server.said()

@@ -5,7 +5,9 @@ import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import anyio
 import pytest
+from starlette.requests import ClientDisconnect
 
 from codespace.logs import SafeFormatter, configure
 
@@ -24,7 +26,9 @@ class Logging:
 
 
 @pytest.fixture
-def logs() -> Iterator[Logging]:
+def logs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Logging]:
+    # A server that ran in this process has turned its access log off for good.
+    monkeypatch.setattr(logging.getLogger("uvicorn.access"), "propagate", True)
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     levels = {name: logging.getLogger(name).level for name in ("codespace", "mcp")}
@@ -138,3 +142,27 @@ def test_logs_go_to_stderr_and_never_to_stdout(
     printed = capsys.readouterr()
     assert printed.out == ""
     assert "a line" in printed.err
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        anyio.ClosedResourceError(),
+        ClientDisconnect(),
+        ExceptionGroup("", [anyio.BrokenResourceError(), ExceptionGroup("", [ClientDisconnect()])]),
+    ],
+)
+def test_a_session_that_a_client_ended_is_no_error_of_the_sdk(
+    error: Exception, logs: Logging
+) -> None:
+    logging.getLogger("mcp.server.streamable_http").error("x", exc_info=error)
+    assert logs.text == ""
+    logging.getLogger("codespace.gateway").error("x", exc_info=error)
+    assert logs.text != ""
+
+
+def test_a_fault_beside_an_ended_session_is_an_error(logs: Logging) -> None:
+    error = ExceptionGroup("", [anyio.ClosedResourceError(), KeyError()])
+    logging.getLogger("mcp.server.streamable_http").error("x", exc_info=error)
+    assert "KeyError" not in logs.text
+    assert "ERROR mcp.server.streamable_http" in logs.text

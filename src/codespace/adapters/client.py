@@ -1,5 +1,6 @@
 """A small MCP client: to try a gateway as any client would, from the command line and the tests."""
 
+import json
 import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -21,8 +22,23 @@ _MODES: Mapping[str, Literal["legacy", "2026-07-28"]] = {
     "2026-07-28": "2026-07-28",
 }
 CALL_SECONDS = 60
+_TURNED_AWAY = (401, 403, 421)
+
+
+class TurnedAwayError(Exception):
+    """The gateway's guard answered in place of a tool. The message is its sentence.
+
+    Attributes:
+        wants_token: whether it was the token that was missing or wrong.
+    """
+
+    def __init__(self, sentence: str, *, wants_token: bool) -> None:
+        super().__init__(sentence)
+        self.wants_token = wants_token
+
+
 FAILURES = (httpx2.HTTPError, httpx2.InvalidURL, MCPError)
-"""How talking to a gateway can fail, other than by a tool's error."""
+"""How talking to a gateway can fail, other than by a tool's error and by `TurnedAwayError`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +98,46 @@ async def connect_stdio(
 async def connect_http(
     url: str, *, era: Era = "2025-11-25", token: str | None = None
 ) -> AsyncGenerator[Connection]:
-    """Talk to a running gateway over Streamable HTTP."""
+    """Talk to a running gateway over Streamable HTTP.
+
+    Raises:
+        TurnedAwayError: the gateway's guard does not let this client in.
+    """
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    async with (
-        httpx2.AsyncClient(headers=headers, timeout=CALL_SECONDS, trust_env=False) as http,
-        ungrouped(
-            Client(
-                streamable_http_client(url, http_client=http),
-                mode=_MODES[era],
-                read_timeout_seconds=CALL_SECONDS,
-                cache=None,
-            )
-        ) as client,
-    ):
-        yield Connection(client)
+    refusals: list[TurnedAwayError] = []
+
+    async def listen(response: httpx2.Response) -> None:
+        # The SDK drops the body of such an answer, and with it all that it says.
+        if response.status_code in _TURNED_AWAY:
+            refusals.append(_refusal(response.status_code, await response.aread()))
+
+    try:
+        async with (
+            httpx2.AsyncClient(
+                headers=headers,
+                timeout=CALL_SECONDS,
+                trust_env=False,
+                event_hooks={"response": [listen]},
+            ) as http,
+            ungrouped(
+                Client(
+                    streamable_http_client(url, http_client=http),
+                    mode=_MODES[era],
+                    read_timeout_seconds=CALL_SECONDS,
+                    cache=None,
+                )
+            ) as client,
+        ):
+            yield Connection(client)
+    except FAILURES as error:
+        if refusals:
+            raise refusals[-1] from error
+        raise
+
+
+def _refusal(status: int, body: bytes) -> TurnedAwayError:
+    try:
+        sentence = str(json.loads(body)["message"])
+    except (ValueError, TypeError, KeyError):
+        sentence = f"The server answered with HTTP status {status}."
+    return TurnedAwayError(sentence, wants_token=status == 401)  # noqa: PLR2004 -- the status itself

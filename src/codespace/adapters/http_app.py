@@ -15,6 +15,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from codespace.adapters.http_guard import Access, Guard
+from codespace.adapters.http_protocol import GRANTED, Patience, protocol_for
+from codespace.adapters.late import LateSends
 from codespace.domain.limits import Limits
 
 STREAM_END_SECONDS = 3
@@ -40,7 +42,7 @@ class HttpServer:
 
 def build_app(manager: StreamableHTTPSessionManager, access: Access) -> ASGIApp:
     """Return the ASGI application. Every route is inside the guard."""
-    app = Starlette(routes=[Route("/mcp", StreamableHTTPASGIApp(manager))])
+    app = Starlette(routes=[Route("/mcp", LateSends(StreamableHTTPASGIApp(manager)))])
     return Guard(app, access)
 
 
@@ -65,13 +67,23 @@ def listen(host: str, port: int) -> socket.socket:
 
 @asynccontextmanager
 async def serve_http(
-    server: Server, listener: socket.socket, access: Access, limits: Limits
+    server: Server,
+    listener: socket.socket,
+    access: Access,
+    limits: Limits,
+    patience: Patience = GRANTED,
 ) -> AsyncGenerator[None]:
     """Serve on `listener` for as long as the block runs, and close it."""
-    manager = StreamableHTTPSessionManager(server, max_request_body_size=limits.http_body_max_bytes)
+    manager = StreamableHTTPSessionManager(
+        server,
+        max_request_body_size=limits.http_body_max_bytes,
+        max_sessions=patience.sessions,
+    )
     config = uvicorn.Config(
         build_app(manager, access),
-        http="h11",  # httptools keeps blanks behind header values, which the protocol refuses
+        http=protocol_for(
+            patience
+        ),  # of h11: httptools keeps blanks behind header values, which the protocol refuses
         ws="none",
         lifespan="off",
         log_config=None,

@@ -13,6 +13,7 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import cast
 
 import anyio
 import mcp_types as types
@@ -21,6 +22,9 @@ from mcp.server import Server
 from mcp.server.runner import serve_dual_era_loop
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
+from pydantic_core import from_json
+
+from codespace.domain.tool import Json
 
 LINE_MAX_BYTES = 64 * 1024 * 1024
 PARSE_ERROR = -32700
@@ -164,16 +168,26 @@ def parse(line: bytes) -> SessionMessage:
     Raises:
         NotAMessageError: it holds none.
     """
+    content: object = None
     try:
-        return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+        message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+        if isinstance(message, types.JSONRPCNotification):
+            content = from_json(line)
     except ValueError:
-        pass
+        message, content = _read_loosely(line)
+    # The SDK's types let the id go that is none, and leave a notification, which nobody answers.
+    if isinstance(message, types.JSONRPCNotification) and "id" in cast("Json", content):
+        raise NotAMessageError(INVALID_REQUEST, "The id of a request is text or a whole number.")
+    return SessionMessage(message)
+
+
+def _read_loosely(line: bytes) -> tuple[types.JSONRPCMessage, object]:
     # The fast parser refuses a lone surrogate, of which the tool's own check says more.
     try:
         loose: object = json.loads(line)
     except (ValueError, RecursionError):
         raise NotAMessageError(PARSE_ERROR, "The message is not valid JSON.") from None
     try:
-        return SessionMessage(types.jsonrpc_message_adapter.validate_python(loose, by_name=False))
+        return types.jsonrpc_message_adapter.validate_python(loose, by_name=False), loose
     except (ValueError, RecursionError):
         raise NotAMessageError(INVALID_REQUEST, "The message is no JSON-RPC message.") from None

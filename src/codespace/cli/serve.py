@@ -1,10 +1,12 @@
 """`codespace serve`: one gateway over stdio or HTTP, and its orderly end."""
 
+import asyncio
 import gc
 import resource
 import signal
+import socket
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Annotated
 
 import anyio
@@ -18,12 +20,11 @@ from codespace.adapters.in_flight import InFlight
 from codespace.adapters.stdio import converse, stdio_streams
 from codespace.bootstrap import VERSION, Gateway, open_gateway
 from codespace.cli.flags import Directory, Flags, load_settings
-from codespace.settings import Loaded, is_loopback
+from codespace.policy.addresses import is_loopback
+from codespace.settings import Loaded, SettingsError
 
 DRAIN_SECONDS = 3.0
 OPEN_FILES = 8_192
-
-Signals = AsyncIterator[signal.Signals]
 
 
 def serve(
@@ -41,16 +42,16 @@ def serve(
     _raise_open_files()
     # What the imports made is never garbage; to look at all of it would stop the loop for 50 ms.
     gc.freeze()
-    uvloop.run(_http(loaded) if http else _stdio(loaded))
+    try:
+        uvloop.run(_http(loaded) if http else _stdio(loaded))
+    finally:
+        # The interpreter gives handlers up before it ends, and a signal would be the exit code.
+        _handle_end_signals(signal.SIG_IGN)
     return 0
 
 
 async def _stdio(loaded: Loaded) -> None:
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        await _stdio_until(loaded, signals)
-
-
-async def _stdio_until(loaded: Loaded, signals: Signals) -> None:
+    stop = _end_signal()
     async with open_gateway(loaded, transports=("stdio",)) as gateway:
         in_flight = InFlight()
         server = mcp_server.build(
@@ -63,7 +64,7 @@ async def _stdio_until(loaded: Loaded, signals: Signals) -> None:
                 tasks.cancel_scope.cancel()
 
             tasks.start_soon(until_the_client_leaves)
-            tasks.start_soon(_until_signal, signals, tasks.cancel_scope.cancel)
+            tasks.start_soon(_when_set, stop, tasks.cancel_scope.cancel)
             try:
                 await anyio.sleep_forever()
             finally:
@@ -72,13 +73,9 @@ async def _stdio_until(loaded: Loaded, signals: Signals) -> None:
 
 
 async def _http(loaded: Loaded) -> None:
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        await _http_until(loaded, signals)
-
-
-async def _http_until(loaded: Loaded, signals: Signals) -> None:
+    stop = _end_signal()
     settings = loaded.settings
-    listener = listen(settings.http_host, settings.http_port)
+    listener = _listen(settings.http_host, settings.http_port)
     host, port = listener.getsockname()[:2]
     access = access_for(settings.http_host, settings.http_allowed_hosts, settings.http_token)
     async with open_gateway(loaded, transports=("http",)) as gateway:
@@ -86,14 +83,10 @@ async def _http_until(loaded: Loaded, signals: Signals) -> None:
         server = mcp_server.build(
             gateway.dispatcher, version=VERSION, limits=gateway.limits, in_flight=in_flight
         )
-        stop = anyio.Event()
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_until_signal, signals, stop.set)
-            async with serve_http(server, listener, access, gateway.limits):
-                _announce(host, port, guarded=settings.http_token is not None)
-                await stop.wait()
-                await _wind_down(gateway, in_flight)
-            tasks.cancel_scope.cancel()
+        async with serve_http(server, listener, access, gateway.limits):
+            _announce(host, port, guarded=settings.http_token is not None)
+            await stop.wait()
+            await _wind_down(gateway, in_flight)
 
 
 async def _wind_down(gateway: Gateway, in_flight: InFlight) -> None:
@@ -111,16 +104,47 @@ def _raise_open_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
-async def _until_signal(signals: Signals, stop: Callable[[], object]) -> None:
-    # Its receiver stays open until the gateway is closed: a second signal must not cut that short.
-    async for _ in signals:
-        stop()
-        return
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        return listen(host, port)
+    except OSError as error:
+        raise SettingsError(
+            f"http_host and http_port: {_address(host, port)} cannot be listened on:"
+            f" {error.strerror or error}"
+        ) from None
+
+
+def _address(host: str, port: int) -> str:
+    return f"[{host.strip('[]')}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _end_signal() -> anyio.Event:
+    """Return the event that a SIGTERM or SIGINT sets, the first as well as every later one."""
+    asked, loop = anyio.Event(), asyncio.get_running_loop()
+
+    def ask(_number: int, _frame: object) -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(asked.set)
+
+    # Not the loop's own handlers: those go with the loop, and the next signal would kill.
+    _handle_end_signals(ask)
+    return asked
+
+
+def _handle_end_signals(handler: Callable[[int, object], None] | signal.Handlers) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, handler)
+
+
+async def _when_set(event: anyio.Event, call: Callable[[], object]) -> None:
+    await event.wait()
+    call()
 
 
 def _announce(host: str, port: int, *, guarded: bool) -> None:
-    shown = f"[{host}]" if ":" in host else host
-    print(f"codespace: serving MCP on http://{shown}:{port}/mcp", file=sys.stderr, flush=True)
+    print(
+        f"codespace: serving MCP on http://{_address(host, port)}/mcp", file=sys.stderr, flush=True
+    )
     if not guarded:
         who = "everybody on this machine" if is_loopback(host) else "everybody who can reach it"
         print(
