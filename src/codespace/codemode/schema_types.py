@@ -18,8 +18,10 @@ from codespace.codemode.typescript import (
     Record,
     Tuple,
     Type,
+    bare_words,
     both,
     choice,
+    without,
     write,
 )
 
@@ -76,9 +78,25 @@ class SchemaReader:
         if named is None and self._deserves_name(schema, found):
             named = Atom(self._new_name(name))
         if isinstance(named, Atom):
-            self.aliases[named.text] = found
+            self.aliases[named.text] = self._straight(named.text, found)
         document.known[key] = named or found
         return document.known[key]
+
+    def _straight(self, name: str, found: Type) -> Type:
+        # No alias may be itself, also by way of others, without an object or an array between.
+        circular = {word for word in bare_words(found) if self._leads_to(name, word)}
+        return without(found, circular) if circular else found
+
+    def _leads_to(self, name: str, word: str) -> bool:
+        seen, waiting = set[str](), [word]
+        while waiting:
+            here = waiting.pop()
+            if here == name:
+                return True
+            if here in self.aliases and here not in seen:
+                seen.add(here)
+                waiting.extend(bare_words(self.aliases[here]))
+        return False
 
     def _deserves_name(self, schema: object, found: Type) -> bool:
         return self._document.uses(schema) > 1 and len(write(found)) >= ALIAS_CHARS_MIN

@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 WIDTH = 88
@@ -103,6 +104,31 @@ def both(parts: Iterable[Type]) -> Type:
     if len(flat) > 1:
         return Both(tuple(flat))
     return next(iter(flat), UNKNOWN)
+
+
+def bare_words(kind: Type) -> Iterator[str]:
+    """Yield the words that `kind` is made of outside of any object, array and tuple."""
+    match kind:
+        case Atom(text):
+            yield text
+        case Choice(parts) | Both(parts):
+            for part in parts:
+                yield from bare_words(part)
+        case _:
+            pass
+
+
+def without(kind: Type, words: AbstractSet[str]) -> Type:
+    """Return `kind` with `unknown` for these of its bare words."""
+    match kind:
+        case Atom(text):
+            return UNKNOWN if text in words else kind
+        case Choice(parts):
+            return choice([without(part, words) for part in parts])
+        case Both(parts):
+            return both([without(part, words) for part in parts])
+        case _:
+            return kind
 
 
 def write(kind: Type, indent: int = 0) -> str:

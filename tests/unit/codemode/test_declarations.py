@@ -90,6 +90,15 @@ HORRORS: dict[str, object] = {
         "anyOf": [{"type": "string"}, {"type": ["array", "null"]}],
         "oneOf": [],
     },
+    "itself, inside and beside": {
+        "additionalProperties": {"$ref": "#"},
+        "allOf": [{"$ref": "#"}],
+    },
+    "itself beside itself, by way of another": {
+        "properties": {"b": {"$ref": "#/$defs/b"}},
+        "allOf": [{"$ref": "#/$defs/b"}],
+        "$defs": {"b": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}},
+    },
     "very deep": _deep(),
     "very large": _huge(),
 }

@@ -81,3 +81,26 @@ def test_a_schema_is_read_down_to_a_depth() -> None:
         deep = {"items": deep}
 
     assert "unknown[]" in _text(deep)
+
+
+def test_what_is_itself_beside_itself_says_only_the_rest() -> None:
+    reader = SchemaReader("t")
+    schema = {"additionalProperties": {"$ref": "#"}, "allOf": [{"$ref": "#"}]}
+
+    assert write(reader.read(schema)) == "t_Root"
+    assert {name: write(kind) for name, kind in reader.aliases.items()} == {
+        "t_Root": "{ [key: string]: t_Root }"
+    }
+
+
+def test_a_circle_of_names_is_cut_where_it_closes() -> None:
+    reader = SchemaReader("t")
+    schema = {
+        "properties": {"b": {"$ref": "#/$defs/b"}},
+        "allOf": [{"$ref": "#/$defs/b"}],
+        "$defs": {"b": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}},
+    }
+
+    reader.read(schema)
+
+    assert write(reader.aliases["t_Root"]) == "{ b?: t_Root | null }"

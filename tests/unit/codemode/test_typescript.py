@@ -11,6 +11,7 @@ from codespace.codemode.typescript import (
     Record,
     Tuple,
     Type,
+    bare_words,
     both,
     choice,
     comment,
@@ -18,6 +19,7 @@ from codespace.codemode.typescript import (
     key,
     literal,
     method,
+    without,
     write,
 )
 
@@ -101,3 +103,18 @@ def test_only_objects_without_required_properties_may_be_left_out() -> None:
     assert is_optional(Record(()))
     assert not is_optional(POINT)
     assert not is_optional(UNKNOWN)
+
+
+def test_bare_words_are_those_outside_of_objects_and_arrays() -> None:
+    kind = choice(
+        [STRING, both([Atom("a"), POINT]), Array(Atom("b")), Tuple((Atom("c"),), 1, None)]
+    )
+
+    assert list(bare_words(kind)) == ["string", "a"]
+
+
+def test_a_type_without_some_words_says_unknown_for_them() -> None:
+    assert without(Atom("a"), {"a"}) == UNKNOWN
+    assert without(both([Atom("a"), POINT]), {"a"}) == POINT
+    assert without(choice([Atom("a"), POINT]), {"a"}) == UNKNOWN
+    assert without(Array(Atom("a")), {"a"}) == Array(Atom("a"))
