@@ -19,6 +19,10 @@ class Judge(Protocol):
         """Return the first places."""
         ...
 
+    def misfits_at_once(self, value: object) -> list[Misfit] | None:
+        """Return the same; None when that would hold up others."""
+        ...
+
 
 class Checker:
     """One schema: a fast yes where that is possible, else the judgement of jsonschema."""
@@ -33,9 +37,11 @@ class Checker:
 
     async def misfits(self, value: object) -> Sequence[Misfit]:
         """Return the first places where `value` does not fit."""
-        if not self._loaded or is_large(value):
-            return await asyncio.to_thread(self._judged, value)
-        return self._judged(value)
+        if self._loaded and not is_large(value):
+            found = self._judge.misfits_at_once(value)
+            if found is not None:
+                return found
+        return await asyncio.to_thread(self._judged, value)
 
     def _judged(self, value: object) -> list[Misfit]:
         found = self._judge.misfits(value)

@@ -22,7 +22,11 @@ from codespace.codemode.json_values import Json, as_list, as_object, as_several
 from codespace.codemode.misfit import SHOWN_MAX, Misfit, place
 
 WORK_MAX = 200_000
-"""Keywords that one check may look at: about a second."""
+"""Keywords that one check may look at: some seconds at worst, on a thread of its own."""
+REFERENCE_COST = 10
+"""A reference counts as so many keywords: finding its target takes that much longer."""
+AT_ONCE_MAX = 200
+"""The same for a check that holds up others: a few milliseconds."""
 PATTERN_CHARS_MAX = 200
 PATTERN_LOOPS_MAX = 2
 MATCHED_CHARS_MAX = 1_000
@@ -87,7 +91,7 @@ class _TooMuchWorkError(Exception):
 
 @dataclass(slots=True)
 class _Work:
-    left: int = WORK_MAX
+    left: int
     skipped: bool = False
     """A regular expression was not tried, so its keyword counts as fulfilled."""
 
@@ -103,13 +107,22 @@ class SchemaCheck:
 
     def misfits(self, value: object) -> list[Misfit]:
         """Return the first places where `value` does not fit; none for an unusable schema."""
+        return self._judged(value, WORK_MAX) or []
+
+    def misfits_at_once(self, value: object) -> list[Misfit] | None:
+        """Return the same if that takes a few milliseconds; None: it takes longer."""
+        return self._judged(value, AT_ONCE_MAX)
+
+    def _judged(self, value: object, most: int) -> list[Misfit] | None:
         if self._validator is None:
             return []
-        work = _Work()
+        work = _Work(most)
         token = _work.set(work)
         try:
             errors = list(islice(self._validator.iter_errors(value), SHOWN_MAX))
-        except (*_BROKEN, _TooMuchWorkError):
+        except _TooMuchWorkError:
+            return None
+        except _BROKEN:
             return []
         finally:
             _work.reset(token)
@@ -121,7 +134,9 @@ def _validator(schema: object) -> _Validator | None:
     try:
         base = _validator_for(schema, Draft202012Validator)
         own = {**base.VALIDATORS, **_OWN}
-        bounded = _extend(base, {name: _bounded(keyword) for name, keyword in own.items()})
+        bounded = _extend(
+            base, {name: _bounded(keyword, _cost(name)) for name, keyword in own.items()}
+        )
         return bounded(schema, registry=_nothing_fetched())
     except _BROKEN:
         return None
@@ -131,12 +146,16 @@ def _nothing_fetched() -> object:
     return Registry()  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] -- a registry of nothing
 
 
-def _bounded(keyword: Keyword) -> Keyword:
+def _cost(name: str) -> int:
+    return REFERENCE_COST if name.endswith("Ref") or name == "$ref" else 1
+
+
+def _bounded(keyword: Keyword, cost: int) -> Keyword:
     def run(
         validator: _Validator, value: object, instance: object, schema: Json
     ) -> Iterable[_Error] | None:
         work = _work.get()
-        work.left -= 1
+        work.left -= cost
         if work.left < 0:
             raise _TooMuchWorkError
         return keyword(validator, value, instance, schema)

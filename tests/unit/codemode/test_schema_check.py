@@ -122,3 +122,12 @@ def test_details_have_the_first_place_and_a_few_more() -> None:
     assert len(cast("list[object]", details["problems"])) == 20
     assert place(["a\n", "x" * 500]) == "a\\n." + "x" * 100
     assert Misfit("", "is wrong").sentence == "the value is wrong"
+
+
+def test_at_once_a_check_gives_up_sooner() -> None:
+    check = SchemaCheck({"items": {"type": "integer"}})
+
+    assert check.misfits_at_once([1, 2]) == []
+    assert [each.path for each in check.misfits_at_once([1, "x"]) or []] == ["1"]
+    assert check.misfits_at_once([*range(5_000), "x"]) is None
+    assert [each.path for each in check.misfits([*range(5_000), "x"])] == ["5000"]
