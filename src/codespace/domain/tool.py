@@ -4,12 +4,12 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TypeVar, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic.json_schema import models_json_schema
 
+from codespace.domain.effect import Effect
 from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.ids import WorkspaceId
 from codespace.domain.workspace import Workspace
@@ -18,16 +18,6 @@ Json = Mapping[str, object]
 
 PROBLEMS_MAX = 20
 """An INVALID_ARGUMENT tells of at most this many places."""
-
-
-class Effect(StrEnum):
-    """What a call can change. Policy, hints and replay rules follow from it."""
-
-    INSPECT = "inspect"
-    """Looks at the gateway's own records; touches no file and no process of a workspace."""
-    READ = "read"
-    WRITE = "write"
-    EXECUTE = "execute"
 
 
 class Params(BaseModel):

@@ -1,0 +1,293 @@
+"""The calls of one run: queued, checked, sent out, answered, cancelled, and recorded."""
+
+import asyncio
+import logging
+import secrets
+import sys
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import cast
+
+from codespace.codemode.delivery import ready
+from codespace.codemode.inbox import Inbox
+from codespace.codemode.json_values import as_object, as_object_or_none
+from codespace.codemode.limits import RunLimits
+from codespace.codemode.misfit import details_of
+from codespace.codemode.outcome import CallRecord, CallState, Progress, RunProblem
+from codespace.codemode.protocol import Call, reject
+from codespace.codemode.schedule import Schedule
+from codespace.codemode.steps import Delivery
+from codespace.codemode.tool import Arguments, Dispatch, Invocation, Tool, ToolError
+from codespace.codemode.toolset import Toolset
+
+log = logging.getLogger(__name__)
+
+GRACE_SECONDS = 2.0
+"""A call that was cancelled may take this long to end; after that its outcome is unknown."""
+COMPLETION_SECONDS = 120.0
+"""The same for a call that is not cancelled because it completes what it has begun."""
+
+
+@dataclass(slots=True)
+class _Live:
+    call: Call
+    tool: Tool
+    state: CallState = CallState.QUEUED
+    code: str = ""
+    message: str = ""
+    started: float | None = None
+    ended: float | None = None
+    begun: bool = False
+    """The tool has been called."""
+    late: bool = False
+    """It ended after the script."""
+
+
+class Calls:
+    """The calls of one run.
+
+    Args:
+        toolset: what can be called.
+        limits: of the run.
+        inbox: where answers go.
+        dispatch: the way that every call goes.
+        pump: gives the script its answers at once.
+        over: whether the script has ended, or is about to be: no call begins then.
+        progress: told when a call begins and when it ends.
+
+    Attributes:
+        problems: results that broke their tool's output schema.
+    """
+
+    def __init__(
+        self,
+        toolset: Toolset,
+        limits: RunLimits,
+        *,
+        inbox: Inbox,
+        dispatch: Dispatch,
+        pump: Callable[[], None],
+        over: Callable[[], bool],
+        progress: Callable[[Progress], None] | None = None,
+    ) -> None:
+        self.problems: list[RunProblem] = []
+        self._toolset = toolset
+        self._limits = limits
+        self._inbox = inbox
+        self._dispatch = dispatch
+        self._pump = pump
+        self._over = over
+        self._progress = progress
+        self._schedule = Schedule(limits.concurrency)
+        self._origin = time.perf_counter()
+        self._live: list[_Live] = []
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._finished = 0
+        self._closing = self._launching = False
+
+    def add(self, call: Call) -> None:
+        """Queue a call that the script has made."""
+        live = _Live(call, self._toolset.tools[call.tool])
+        self._live.append(live)
+        self._schedule.add(call.call_no, live.tool.serial_key(as_object(call.arguments)))
+
+    def launch(self) -> None:
+        """Begin the calls that may begin."""
+        if self._launching:  # a call that ends at once is inside the loop below
+            return
+        self._launching = True
+        while (call_no := self._next()) is not None:
+            _begin(self._work(self._start(call_no)))
+        self._launching = False
+
+    def _next(self) -> int | None:
+        return None if self._closing or self._over() else self._schedule.take()
+
+    def _start(self, call_no: int) -> _Live:
+        live = self._live[call_no - 1]
+        live.state = CallState.RUNNING
+        live.started = time.perf_counter()
+        self._tell(live)
+        return live
+
+    async def _work(self, live: _Live) -> None:
+        # One task makes call after call: that is cheaper than a task for each.
+        task = cast("asyncio.Task[None]", asyncio.current_task())
+        call_no: int | None = live.call.call_no
+        while call_no is not None and not self._closing:
+            self._tasks[call_no] = task
+            await self._perform(live)
+            await self._pass_on()
+            call_no = self._next()
+            if call_no is not None:
+                live = self._start(call_no)
+                self.launch()
+
+    async def _pass_on(self) -> None:
+        if self._schedule.quiet:
+            self._pump()
+        else:
+            self._inbox.wake()
+            await asyncio.sleep(0)
+
+    async def close(self) -> None:
+        """Cancel what has not ended, and wait for what cannot be cancelled."""
+        self._closing = True
+        completing: list[asyncio.Task[None]] = []
+        cancelled: list[asyncio.Task[None]] = []
+        for call_no, task in self._tasks.items():
+            live = self._live[call_no - 1]
+            if live.tool.completes and live.begun:
+                completing.append(task)
+            else:
+                task.cancel()
+                cancelled.append(task)
+        for tasks, seconds in ((cancelled, GRACE_SECONDS), (completing, COMPLETION_SECONDS)):
+            if tasks:
+                await asyncio.wait(tasks, timeout=seconds)
+        for live in self._live:
+            self._settle_rest(live)
+
+    def running(self) -> list[str]:
+        """Return the names of the tools whose calls run now."""
+        return [each.tool.name for each in self._live if each.state is CallState.RUNNING]
+
+    def records(self) -> tuple[CallRecord, ...]:
+        """Return what is known of every call, in the order of the calls."""
+        return tuple(self._record(live) for live in self._live)
+
+    def _settle_rest(self, live: _Live) -> None:
+        if live.state is CallState.QUEUED:
+            live.state = CallState.CANCELLED
+        elif live.state is CallState.RUNNING:
+            task = self._tasks.get(live.call.call_no)
+            # A task that was cancelled before its first step has run nothing at all.
+            ended = task is None or task.done()
+            live.state = CallState.CANCELLED if ended else CallState.UNKNOWN
+
+    async def _perform(self, live: _Live) -> None:
+        try:
+            await self._answer(live)
+        except ToolError as error:
+            self._fail(live, error)
+        except asyncio.CancelledError:
+            if self._closing:
+                live.state = CallState.CANCELLED
+            else:
+                self._fail(live, ToolError("CANCELLED", "The call was cancelled from outside."))
+        except Exception as error:  # noqa: BLE001 -- a tool's bug is an answer to the script
+            self._fail(live, _internal(live.tool.name, error))
+        finally:
+            self._end(live)
+
+    async def _answer(self, live: _Live) -> None:
+        call, tool = live.call, live.tool
+        arguments = await self._checked(live)
+        options = as_object(call.options)
+        live.begun = True
+        result = await self._dispatch(Invocation(call.call_no, tool, arguments, options, call.line))
+        checker = self._toolset.output_checker(call.tool)
+        record, misfit = await ready(
+            call.call_no, result, checker=checker, most=self._limits.result_bytes
+        )
+        if misfit is not None:
+            self.problems.append(_mismatch(live, misfit.sentence))
+        self._toolset.catalogue.observe(tool, result)
+        live.state = CallState.OK
+        self._deliver(Delivery(call.call_no, record, tool.name))
+
+    async def _checked(self, live: _Live) -> Arguments:
+        arguments = as_object_or_none(live.call.arguments)
+        if arguments is None:
+            raise ToolError(
+                "INVALID_ARGUMENT",
+                f"{live.tool.name} takes one object as its argument.",
+                {"path": "", "problems": [{"path": "", "problem": "must be object"}]},
+            )
+        checker = self._toolset.input_checker(live.call.tool)
+        if checker is not None and not checker.accepts(arguments):
+            misfits = await checker.misfits(arguments)
+            if misfits:
+                message = f"{live.tool.name}: {misfits[0].sentence}."
+                raise ToolError("INVALID_ARGUMENT", message, details_of(misfits))
+        return cast("Arguments", arguments)
+
+    def _fail(self, live: _Live, error: ToolError) -> None:
+        live.state, live.code, live.message = CallState.FAILED, error.code, error.message
+        self._deliver(Delivery(live.call.call_no, _rejection(live, error), live.tool.name))
+
+    def _deliver(self, delivery: Delivery) -> None:
+        if not self._closing:
+            self._inbox.put(delivery)
+
+    def _end(self, live: _Live) -> None:
+        live.ended = time.perf_counter()
+        live.late = self._closing
+        self._finished += 1
+        if not self._closing:
+            self._tasks.pop(live.call.call_no, None)
+        self._schedule.done(live.call.call_no)
+        self._tell(live)
+
+    def _tell(self, live: _Live) -> None:
+        if self._progress is None:
+            return
+        try:
+            counts = (len(self._live), self._schedule.running, self._finished)
+            self._progress(Progress(*counts, self._record(live)))
+        except Exception:
+            log.exception("progress failed")
+
+    def _record(self, live: _Live) -> CallRecord:
+        call = live.call
+        return CallRecord(
+            call.call_no,
+            live.tool.name,
+            call.line,
+            call.column,
+            live.state,
+            code=live.code,
+            message=live.message,
+            late=live.late,
+            started_ms=self._since(live.started),
+            ended_ms=self._since(live.ended),
+        )
+
+    def _since(self, moment: float | None) -> float | None:
+        return None if moment is None else (moment - self._origin) * 1000
+
+
+def _begin(work: Coroutine[object, object, None]) -> "asyncio.Task[None]":
+    if sys.version_info >= (3, 12):
+        # A tool that answers at once then costs no turn of the event loop.
+        return asyncio.Task(work, loop=asyncio.get_running_loop(), eager_start=True)
+    return asyncio.get_running_loop().create_task(work)
+
+
+def _rejection(live: _Live, error: ToolError) -> bytes:
+    given = {"code": error.code, "message": error.message, "tool": live.tool.name}
+    try:
+        return reject(live.call.call_no, details=error.details, **given)
+    except (TypeError, ValueError, RecursionError):  # the details are no JSON value
+        return reject(live.call.call_no, details=None, **given)
+
+
+def _internal(tool: str, error: Exception) -> ToolError:
+    reference = secrets.token_hex(6)
+    log.error("tool failed tool=%s reference=%s", tool, reference, exc_info=error)
+    return ToolError(
+        "INTERNAL",
+        f"The tool {tool} failed in a way that it should not ({type(error).__name__});"
+        f" the log has the reference {reference}.",
+    )
+
+
+def _mismatch(live: _Live, sentence: str) -> RunProblem:
+    return RunProblem(
+        "SCHEMA_MISMATCH",
+        f"The result does not match the output schema of {live.tool.name}: {sentence}.",
+        call_no=live.call.call_no,
+        tool=live.tool.name,
+        line=live.call.line,
+    )

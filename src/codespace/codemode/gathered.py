@@ -1,0 +1,56 @@
+"""What a script has told so far, sorted; its calls and questions are the driver's matter."""
+
+from codespace.codemode.outcome import ImageItem, Item, TextItem
+from codespace.codemode.protocol import (
+    Failed,
+    Image,
+    Lost,
+    Operation,
+    Problem,
+    Returned,
+    Stored,
+    Text,
+    Unhandled,
+    encode,
+)
+
+
+class Gathered:
+    """The operations of a run that only have to be kept.
+
+    Attributes:
+        output: what it wrote, in order.
+        value: what it returned.
+        failed: the error that ended it.
+        unhandled: rejections that nobody handled; `more` counts those beyond them.
+        stored: keys that it wrote, with their JSON texts; None: deleted.
+    """
+
+    def __init__(self) -> None:
+        self.output: list[Item] = []
+        self.value: object = None
+        self.failed: Problem | None = None
+        self.unhandled: list[Unhandled] = []
+        self.more = 0
+        self.stored: dict[str, str | None] = {}
+
+    def add(self, operation: Operation) -> None:
+        """Keep an operation; calls and questions are ignored."""
+        match operation:
+            case Text():
+                self.output.append(TextItem(operation.text))
+            case Image():
+                self.output.append(ImageItem(operation.block))
+            case Returned():
+                self.value = operation.value
+            case Failed():
+                self.failed = operation.problem
+            case Unhandled():
+                self.unhandled.append(operation)
+            case Lost():
+                self.more = operation.rejections
+            case Stored():
+                text = None if operation.deleted else encode(operation.value).decode()
+                self.stored[operation.key] = text
+            case _:
+                pass

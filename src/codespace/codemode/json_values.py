@@ -1,0 +1,36 @@
+"""JSON of unknown making, looked at without trust (pure).
+
+These run for every part of every value, so they return what they were given without a `cast`,
+which would be a call.
+"""
+
+from collections.abc import Mapping, Sequence
+
+Json = Mapping[str, object]
+
+_NOTHING: Mapping[str, object] = {}
+
+
+def as_object(value: object) -> Json:
+    """Return `value` if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else _NOTHING  # pyright: ignore[reportUnknownVariableType] -- JSON
+
+
+def as_object_or_none(value: object) -> Json | None:
+    """Return `value` if it is an object."""
+    return value if isinstance(value, dict) else None  # pyright: ignore[reportUnknownVariableType] -- JSON
+
+
+def as_list(value: object) -> Sequence[object]:
+    """Return `value` if it is an array, else an empty one."""
+    return value if isinstance(value, list) else ()  # pyright: ignore[reportUnknownVariableType] -- JSON
+
+
+def as_several(value: object) -> Sequence[object]:
+    """Return `value` if it is an array, else an array of it alone."""
+    return value if isinstance(value, list) else (value,)  # pyright: ignore[reportUnknownVariableType] -- JSON
+
+
+def as_text(value: object) -> str:
+    """Return `value` if it is a string, else an empty one."""
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,65 @@
+"""What the runs of a sandbox may use."""
+
+from dataclasses import dataclass, fields
+from typing import TypedDict
+
+from codespace.domain.limits import KIB, MIB
+
+
+class LimitOptions(TypedDict, total=False):
+    """The same names as in `RunLimits`, each of them optional."""
+
+    concurrency: int
+    memory_mib: int
+    step_ms: int
+    engine_ms: int
+    timeout_ms: int
+    max_calls: int
+    argument_bytes: int
+    result_bytes: int
+    code_bytes: int
+    output_chars: int
+    written_bytes: int
+    store_value_chars: int
+    store_total_chars: int
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunLimits:
+    """Limits of the contract (section 9). Each breach is an error that names the limit.
+
+    Raises:
+        ValueError: a limit is no positive number.
+    """
+
+    concurrency: int = 4
+    """Calls of one run that execute at a time."""
+    memory_mib: int = 64
+    """The VM's linear memory."""
+    step_ms: int = 5_000
+    """Engine time without a pause."""
+    engine_ms: int = 60_000
+    """Engine time of a whole run."""
+    timeout_ms: int = 300_000
+    """Time of a run, from its first step to its end."""
+    max_calls: int = 5_000
+    argument_bytes: int = MIB
+    """JSON of one call's arguments."""
+    result_bytes: int = 16 * MIB
+    """JSON of one result, and of the value that the script returns."""
+    code_bytes: int = 256 * KIB
+    output_chars: int = 40_000
+    """Output that a model gets to see: longer output keeps its start and its end."""
+    written_bytes: int = 4 * MIB
+    """All that a script may write before its output is cut."""
+    store_value_chars: int = 262_144
+    store_total_chars: int = 1_048_576
+    runs: int = 32
+    """Runs at once; more wait for their turn."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value: object = getattr(self, field.name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ValueError(f"the limit {field.name} must be an integer from 1")

@@ -1,0 +1,57 @@
+"""What is used of wasmtime's C interface beyond its public Python names: fibers, and little else.
+
+`_ffi` is the package's own mirror of the public C header. Every use of it goes through here.
+"""
+
+import ctypes
+from collections.abc import Callable
+from typing import Protocol, cast
+
+import wasmtime
+from wasmtime import _ffi as ffi  # pyright: ignore[reportPrivateUsage] -- no other way to fibers
+
+__all__ = ["extern", "ffi", "has_fibers", "native"]
+
+
+class Native(Protocol):
+    """The C functions. Pointers are whatever ctypes makes of them."""
+
+    wasmtime_config_async_stack_size_set: Callable[[object, int], None]
+    wasmtime_context_set_epoch_deadline: Callable[[object, int], None]
+    # Declared to return an error; what comes back is garbage and must not be looked at.
+    wasmtime_context_epoch_deadline_async_yield_and_update: Callable[[object, int], object]
+    # context, function, args, their number, results, their number, trap, error → future
+    wasmtime_func_call_async: Callable[
+        [object, object, object, int, object, int, object, object], object
+    ]
+    # context, instance, name, its length, extern → whether it is there
+    wasmtime_instance_export_get: Callable[[object, object, object, int, object], bool]
+    wasmtime_call_future_poll: Callable[[object], bool]
+    wasmtime_call_future_delete: Callable[[object], None]
+
+
+native = cast("Native", ffi)
+
+
+def has_fibers() -> bool:
+    """Whether this build of wasmtime has all the names that fibers need."""
+    return all(hasattr(ffi, name) for name in Native.__annotations__)
+
+
+def extern(
+    store: wasmtime.Store, instance: wasmtime.Instance, name: bytes
+) -> ffi.wasmtime_extern_t:
+    """Return an export of an instance.
+
+    Raises:
+        LookupError: it has none of that name.
+    """
+    found = ffi.wasmtime_extern_t()
+    context = store._context()  # pyright: ignore[reportPrivateUsage] -- as above  # noqa: SLF001
+    raw = instance._instance  # pyright: ignore[reportPrivateUsage] -- as above  # noqa: SLF001
+    text = ctypes.create_string_buffer(name, len(name))
+    if not native.wasmtime_instance_export_get(
+        context, ctypes.byref(raw), text, len(name), ctypes.byref(found)
+    ):
+        raise LookupError(name)
+    return found

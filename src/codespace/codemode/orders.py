@@ -1,0 +1,57 @@
+"""What a run is given: by its sandbox, and by whoever asked for it."""
+
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+from codespace.codemode.limits import RunLimits
+from codespace.codemode.outcome import Progress
+from codespace.codemode.store import Store
+from codespace.codemode.tool import Dispatch
+from codespace.codemode.toolset import Toolset
+from codespace.codemode.vm import Entry
+from codespace.codemode.wasm import Machine
+
+SaveOutput = Callable[[str], Awaitable[str]]
+"""Keeps a whole output that has to be cut, and returns where a reader finds it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What all runs of a sandbox share."""
+
+    machine: Machine
+    toolset: Toolset
+    limits: RunLimits
+    store: Store
+    pool: Executor
+    save_output: SaveOutput | None
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What one run is asked to do.
+
+    Attributes:
+        code: the script as it was sent.
+        args: the global `args`, as JSON.
+        timeout_ms: the time that it may take, before its own `@options`.
+        output_chars: the output that is shown, before its own `@options`.
+        seed: of `Math.random`.
+        started_ms: what `Date` shows at first: Unix time.
+        dispatch: the way that every call goes.
+        progress: told when a call begins and when it ends.
+        on_step: told of each input of the VM, after it, before anything that it caused.
+        run_id: for the envelope.
+    """
+
+    code: str
+    args: bytes
+    timeout_ms: float
+    output_chars: int
+    seed: int
+    started_ms: float
+    dispatch: Dispatch
+    progress: Callable[[Progress], None] | None
+    on_step: Callable[[Entry], None] | None
+    run_id: str | None

@@ -1,0 +1,171 @@
+"""A call into the guest while it runs: on a fiber that gives the thread back, or blocking it."""
+
+import ctypes
+import threading
+import time
+from collections.abc import Callable, Sequence
+from ctypes import byref
+from typing import NamedTuple, Protocol
+
+import wasmtime
+
+from codespace.codemode.native import ffi, native
+from codespace.codemode.ticker import TICK_SECONDS, Ticker
+
+SLICE_TICKS = 2
+GRACE_SECONDS = 0.25
+
+Interrupt = Callable[[], None]
+"""Asks the guest to stop."""
+
+
+class Ended(NamedTuple):
+    """How a call into the guest came out: `trap` is empty, or why the instance is lost."""
+
+    trap: str
+
+
+class Running(Protocol):
+    """A call into the guest that has begun."""
+
+    def poll(self) -> bool:
+        """Run for a slice at most; True when the call has ended."""
+        ...
+
+    def finish(self, deadline: float, interrupt: Interrupt) -> None:
+        """Run to the end; call `interrupt` at `deadline`, kill when that did not help."""
+        ...
+
+    def kill(self) -> None:
+        """End the call where it stands. The instance is lost. Not while a thread is in it."""
+        ...
+
+    @property
+    def ended(self) -> Ended | None:
+        """How it came out, once it has ended."""
+        ...
+
+
+def _last_line(message: str) -> str:
+    """Return the cause of a trap: the lines before it are addresses."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    return lines[-1] if lines else "the guest trapped"
+
+
+class Fiber:
+    """A call on a stack of its own, that comes back after each slice."""
+
+    def __init__(
+        self,
+        store: wasmtime.Store,
+        function: wasmtime.Func,
+        args: Sequence[int],
+        *,
+        ticker: Ticker,
+    ) -> None:
+        self._store, self._ticker = store, ticker  # the store must outlive the call
+        self._trap = ctypes.POINTER(ffi.wasm_trap_t)()
+        self._error = ctypes.POINTER(ffi.wasmtime_error_t)()
+        self._args = (ffi.wasmtime_val_t * len(args))()
+        for place, value in zip(self._args, args, strict=True):
+            place.kind = ffi.WASMTIME_I32
+            place.of.i32 = value
+        self.ended: Ended | None = None
+        ticker.opened(self)
+        context = store._context()  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
+        native_function = byref(function._func)  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
+        native.wasmtime_context_set_epoch_deadline(context, SLICE_TICKS)
+        self._future: object | None = native.wasmtime_func_call_async(
+            context,
+            native_function,
+            self._args,
+            len(args),
+            None,
+            0,
+            byref(self._trap),
+            byref(self._error),
+        )
+
+    def poll(self) -> bool:
+        """Run for a slice at most; True when the call has ended."""
+        if self._future is not None:
+            if not native.wasmtime_call_future_poll(self._future):
+                return False
+            self._close()
+            self.ended = Ended(self._why())
+        return True
+
+    def finish(self, deadline: float, interrupt: Interrupt) -> None:
+        """Run to the end; call `interrupt` at `deadline`, kill when that did not help."""
+        stop, asked = deadline, False
+        while not self.poll():
+            if time.monotonic() < stop:
+                continue
+            if asked:
+                self.kill()
+                return
+            interrupt()
+            stop, asked = time.monotonic() + GRACE_SECONDS, True
+
+    def kill(self) -> None:
+        """End the call where it stands. The instance is lost."""
+        if self._future is not None:
+            self._close()
+            self.ended = Ended("the script did not stop when it was asked to")
+
+    def _close(self) -> None:
+        future, self._future = self._future, None
+        native.wasmtime_call_future_delete(future)
+        self._ticker.closed(self)
+
+    def _why(self) -> str:
+        if self._error:
+            return _last_line(str(wasmtime.WasmtimeError._from_ptr(self._error)))  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
+        if self._trap:
+            return _last_line(wasmtime.Trap._from_ptr(self._trap).message)  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
+        return ""
+
+    def __del__(self) -> None:
+        """A call that nobody ended is killed."""
+        if getattr(self, "_future", None) is not None:
+            self._close()
+
+
+class Blocking:
+    """The same on wasmtime's public interface alone: it runs only in `finish`, without slices."""
+
+    def __init__(
+        self,
+        store: wasmtime.Store,
+        function: wasmtime.Func,
+        args: Sequence[int],
+        *,
+        ticker: Ticker,
+    ) -> None:
+        self._ticker, self._store, self._function, self._args = ticker, store, function, args
+        self.ended: Ended | None = None
+
+    def poll(self) -> bool:
+        """Say whether it has ended; nothing runs here."""
+        return self.ended is not None
+
+    def kill(self) -> None:
+        """Give up a call that has not begun; one that has cannot be killed from outside."""
+        self.ended = self.ended or Ended("the script was ended before its step began")
+
+    def finish(self, deadline: float, interrupt: Interrupt) -> None:
+        """Run to the end; call `interrupt` at `deadline`, kill when that did not help."""
+        left = max(0.0, deadline - time.monotonic())
+        self._ticker.opened(self)
+        self._store.set_epoch_deadline(int((left + GRACE_SECONDS) / TICK_SECONDS) + 1)
+        timer = threading.Timer(left, interrupt)
+        timer.daemon = True
+        timer.start()
+        try:
+            self._function(self._store, *self._args)
+            self.ended = Ended("")
+        except (wasmtime.Trap, wasmtime.WasmtimeError) as error:
+            self.ended = Ended(_last_line(str(error)))
+        finally:
+            timer.cancel()
+            self._ticker.closed(self)

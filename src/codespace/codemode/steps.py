@@ -1,0 +1,212 @@
+"""Drives one VM: every input goes in here, and no step holds up the event loop."""
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import partial
+from typing import NamedTuple, cast
+
+from codespace.codemode.limits import RunLimits
+from codespace.codemode.protocol import Operation, Status, decode, operation, reject, step_input
+from codespace.codemode.vm import Entry, Turn, Vm
+from codespace.domain.errors import CodeSpaceError
+
+PAUSE_SECONDS = 0.001
+"""Work that is done on the event loop without a pause."""
+LARGE_OUTPUT = 65_536
+"""Output of a step that is read with pauses."""
+
+
+class Stop(StrEnum):
+    """Which limit ended a step or a run."""
+
+    STEP = "step_ms"
+    ENGINE = "engine_ms"
+    RUN = "timeout_ms"
+
+
+class Delivery(NamedTuple):
+    """An answer on its way into the VM."""
+
+    number: int
+    """The call or ask that it settles; 0: it settles none."""
+    record: bytes
+    tool: str = ""
+
+
+@dataclass(slots=True)
+class Breather:
+    """Gives the event loop its turn when work has gone on without a pause."""
+
+    _since: float = field(default_factory=time.perf_counter)
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to let others run."""
+        return time.perf_counter() - self._since > PAUSE_SECONDS
+
+    async def breathe(self) -> None:
+        """Let others run if it is time."""
+        if self.due:
+            await asyncio.sleep(0)
+            self.refresh()
+
+    def refresh(self) -> None:
+        """Others have just run."""
+        self._since = time.perf_counter()
+
+
+class Steps:
+    """The steps of one run.
+
+    Attributes:
+        vm: where the script stands is its `status`.
+        engine_seconds: time that steps have taken so far.
+        stopped: the limit that ended the script, if one did.
+        abandoned: a worker thread may still use the VM.
+    """
+
+    def __init__(
+        self,
+        vm: Vm,
+        limits: RunLimits,
+        *,
+        pool: Executor,
+        started_ms: float,
+        deadline: float,
+        on_step: Callable[[Entry], None] | None = None,
+    ) -> None:
+        self.vm = vm
+        self.engine_seconds = 0.0
+        self.stopped: Stop | None = None
+        self.abandoned = False
+        self._rest: Callable[[], Awaitable[list[Operation] | None]] | None = None
+        self.breather = Breather()
+        self._limits = limits
+        self._pool = pool
+        self._origin = time.monotonic()
+        self._started_ms = self._clock_ms = started_ms
+        self._deadline = deadline
+        self._on_step = on_step
+
+    async def advance(self, deliveries: Sequence[Delivery]) -> list[Operation]:
+        """Run the script as far as these inputs let it; return what it asks for.
+
+        An answer that the VM's memory has no room for becomes a rejection.
+        """
+        operations = self.advance_at_once(deliveries)
+        return await self.advance_rest() if operations is None else operations
+
+    def advance_at_once(self, deliveries: Sequence[Delivery]) -> list[Operation] | None:
+        """Do the same within a slice. None: it takes longer; `advance_rest` must be called."""
+        try:
+            turn = self._begin(deliveries)
+        except CodeSpaceError as error:
+            self._rest = partial(self._advance_without_room, deliveries, error)
+            return None
+        started = time.perf_counter()
+        ended = turn.poll()
+        spent = time.perf_counter() - started
+        self.engine_seconds += spent
+        if not ended:
+            self._rest = partial(self._run_elsewhere, turn)
+            return None
+        return self._read(turn)
+
+    @property
+    def under_way(self) -> bool:
+        """Whether a step has begun and waits for `advance_rest`."""
+        return self._rest is not None
+
+    async def advance_rest(self) -> list[Operation]:
+        """End the step that has begun."""
+        operations: list[Operation] | None = None
+        while operations is None:
+            rest, self._rest = self._rest, None
+            operations = [] if rest is None else await rest()
+        return operations
+
+    def move_clock(self) -> None:
+        """Let `Date` show the time of now from the next step on."""
+        self._clock_ms = self._started_ms + (time.monotonic() - self._origin) * 1000
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the run has no engine time left."""
+        return self.engine_seconds * 1000 >= self._limits.engine_ms
+
+    def _begin(self, deliveries: Sequence[Delivery]) -> Turn:
+        return self.vm.begin(step_input(self._clock_ms, [each.record for each in deliveries]))
+
+    async def _advance_without_room(
+        self, deliveries: Sequence[Delivery], error: CodeSpaceError
+    ) -> list[Operation]:
+        operations: list[Operation] = []
+        if len(deliveries) > 1:
+            for each in deliveries:
+                if self.vm.status is Status.IDLE:
+                    operations += await self.advance([each])
+            return operations
+        number, _, tool = deliveries[0]
+        if not number:
+            raise error
+        record = reject(
+            number, code=error.code.value, message=error.message, details=error.details, tool=tool
+        )
+        return await self.advance([Delivery(number, record, tool)])
+
+    def _read(self, turn: Turn) -> list[Operation] | None:
+        output = turn.output()
+        if self._on_step is not None:
+            self._on_step(turn.entry)
+        if len(output) > LARGE_OUTPUT:
+            self._rest = partial(self._decoded_slowly, output)
+            return None
+        return decode(output) if output else []
+
+    async def _run_elsewhere(self, turn: Turn) -> list[Operation] | None:
+        stop, seconds = self._allowance()
+        future = asyncio.get_running_loop().run_in_executor(self._pool, _finish, turn, seconds)
+        try:
+            took = await asyncio.shield(future)
+        except asyncio.CancelledError:
+            # The thread still has the VM: it is told to stop, and left to end by itself.
+            self.vm.interrupt()
+            self.abandoned = True
+            raise
+        self.breather.refresh()
+        self.engine_seconds += took
+        operations = self._read(turn)
+        if took >= seconds and self.vm.status in (Status.INTERRUPTED, Status.LOST):
+            self.stopped = stop
+        return operations
+
+    def _allowance(self) -> tuple[Stop, float]:
+        allowed = {
+            Stop.STEP: self._limits.step_ms / 1000,
+            Stop.ENGINE: self._limits.engine_ms / 1000 - self.engine_seconds,
+            Stop.RUN: self._deadline - time.monotonic(),
+        }
+        stop = min(allowed, key=lambda each: allowed[each])
+        return stop, max(0.0, allowed[stop])
+
+    async def _decoded_slowly(self, output: bytes) -> list[Operation]:
+        text, at = output.decode(), 1
+        decoder = json.JSONDecoder()
+        operations: list[Operation] = []
+        while at < len(text) - 1:
+            item, end = cast("tuple[list[object], int]", decoder.raw_decode(text, at))
+            operations.append(operation(item))
+            at = end + 1
+            await self.breather.breathe()
+        return operations
+
+
+def _finish(turn: Turn, seconds: float) -> float:
+    started = time.perf_counter()
+    turn.finish(time.monotonic() + seconds)
+    return time.perf_counter() - started

@@ -1,0 +1,45 @@
+"""What a syntax error probably means, where the engine's own message does not say (pure)."""
+
+import re
+
+TYPESCRIPT = (
+    "this is TypeScript, and scripts are plain JavaScript: remove type annotations, interfaces, "
+    "`as` casts and the like"
+)
+MODULES = (
+    "there are no modules here: everything that a script has is a global (tools, text, store, …)"
+)
+UNFINISHED = "the script ends too early: a bracket, brace or quote is not closed"
+
+_TYPE_STATEMENT = re.compile(
+    r"^\s*(export\s+)?(declare\s+|abstract\s+)?"
+    r"(interface\s+\w+[^=(]*\{|type\s+\w+(<[^>]*>)?\s*=|(const\s+)?enum\s+\w+\s*\{|namespace\s+\w+\s*\{)"
+)
+_ANNOTATION = re.compile(
+    r"(\b(const|let|var)\s+([\w$]+|\[[^\]]*\]|\{[^}]*\})\s*!?:\s*[\w$\[{(\"'])"
+    r"|([(,]\s*(\.\.\.)?[\w$]+\??\s*:\s*[\w$.<>\[\]| \"']+\s*(=[^,)]*)?[,)])"
+    r"|(\)\s*:\s*[\w$.<>\[\]|{} ]+\s*(=>|\{))"
+)
+_OPERATOR = re.compile(
+    r"\bas\s+(const\b|[\w$.]+)|\bsatisfies\s+\w|[\w$)\]]!\s*[.;,)\[]|\bimport\s+type\b"
+    r"|\b(private|public|protected|readonly)\s+\w|[\w$]<[\w$\[\]{}| ,:]+>\s*\("
+)
+_MODULE = re.compile(r"^\s*(import\b(?!\s*\()|export\b)")
+
+
+def explain(source: str, message: str, line: int) -> str:
+    """Return `message` with what the error at `line` (from 1) probably means added to it."""
+    hint = _hint(source.splitlines(), line)
+    return f"{message} ({hint})" if hint else message
+
+
+def _hint(lines: list[str], line: int) -> str:
+    if line > len(lines):
+        return UNFINISHED
+    text = lines[line - 1] if line > 0 else ""
+    if _MODULE.search(text) and not re.match(r"\s*(import|export)\s+(type|interface|enum)\b", text):
+        return MODULES
+    patterns = (_TYPE_STATEMENT, _ANNOTATION, _OPERATOR)
+    if any(pattern.search(text) for pattern in patterns):
+        return TYPESCRIPT
+    return ""

@@ -1,0 +1,13 @@
+"""What a call can change."""
+
+from enum import StrEnum
+
+
+class Effect(StrEnum):
+    """What a call can change. Policy, hints and replay rules follow from it."""
+
+    INSPECT = "inspect"
+    """Looks at the gateway's own records; touches no file and no process of a workspace."""
+    READ = "read"
+    WRITE = "write"
+    EXECUTE = "execute"

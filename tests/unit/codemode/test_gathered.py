@@ -1,0 +1,40 @@
+from codespace.codemode.gathered import Gathered
+from codespace.codemode.outcome import ImageItem, TextItem
+from codespace.codemode.protocol import (
+    Failed,
+    Image,
+    Level,
+    Operation,
+    Pending,
+    Problem,
+    Returned,
+    Stored,
+    Text,
+    Unhandled,
+)
+
+PROBLEM = Problem("Error", "no", 1, 1, "", 0, "", "")
+
+
+def test_what_a_script_tells_is_kept_in_order() -> None:
+    told: list[Operation] = [
+        Text(Level.LOG, "a"),
+        Image({"type": "image"}),
+        Text(Level.TEXT, "b"),
+        Returned({"n": 1}),
+        Failed(PROBLEM),
+        Unhandled(PROBLEM),
+        Stored("k", deleted=False, value=[1, "é"]),
+        Stored("gone", deleted=True, value=None),
+        Pending(1, 1, 1),
+    ]
+    gathered = Gathered()
+
+    for each in told:
+        gathered.add(each)
+
+    assert gathered.output == [TextItem("a"), ImageItem({"type": "image"}), TextItem("b")]
+    assert gathered.value == {"n": 1}
+    assert gathered.failed == PROBLEM
+    assert gathered.unhandled == [Unhandled(PROBLEM)]
+    assert gathered.stored == {"k": '[1,"é"]', "gone": None}

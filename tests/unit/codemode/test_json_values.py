@@ -1,0 +1,15 @@
+from codespace.codemode.json_values import (
+    as_list,
+    as_object,
+    as_object_or_none,
+    as_several,
+    as_text,
+)
+
+
+def test_only_the_right_kind_is_taken() -> None:
+    assert [as_object({"a": 1}), as_object([1]), as_object(None)] == [{"a": 1}, {}, {}]
+    assert [as_object_or_none({}), as_object_or_none("x")] == [{}, None]
+    assert [list(as_list([1])), list(as_list("ab"))] == [[1], []]
+    assert [list(as_several([1, 2])), list(as_several("ab"))] == [[1, 2], ["ab"]]
+    assert [as_text("a"), as_text(5)] == ["a", ""]

@@ -1,0 +1,88 @@
+"""What a run comes to: its envelope, its cancellation, its output and its store."""
+
+import asyncio
+
+import anyio
+import pytest
+
+from codespace.codemode import CallState, ErrorKind, Outcome, RunStatus, Sandbox
+from doubles.script_tools import NAP
+
+
+@pytest.mark.anyio
+async def test_a_failed_run_says_which_calls_were_made(sandbox: Sandbox) -> None:
+    outcome = await sandbox.run("await tools.echo({a: 1}); text('before'); throw new Error('no')")
+
+    assert outcome.status is RunStatus.FAILED
+    assert outcome.text == "before"
+    assert [(each.tool, each.state) for each in outcome.records] == [("echo", CallState.OK)]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("then", ["await tools.nap({ms: 9e6})", "while (true) {}"])
+async def test_a_run_that_is_cancelled_says_so_and_keeps_its_output(
+    sandbox: Sandbox, then: str
+) -> None:
+    run = await sandbox.prepare(f"text('in'); {then}")
+
+    with anyio.fail_after(10):
+        task = asyncio.create_task(run.execute())
+        await asyncio.sleep(0.05)
+        run.cancel()
+        outcome = await task
+
+    assert outcome.status is RunStatus.CANCELLED
+    assert outcome.error is None
+    assert outcome.text == "in"
+
+
+@pytest.mark.anyio
+async def test_a_run_cancelled_before_it_began_does_nothing(sandbox: Sandbox) -> None:
+    run = await sandbox.prepare("text('in')")
+    run.cancel()
+
+    assert await run.execute() == Outcome(RunStatus.CANCELLED)
+
+
+@pytest.mark.anyio
+async def test_a_run_has_the_smaller_of_all_limits_of_time(sandbox: Sandbox) -> None:
+    code = '// @options {"timeout_ms": 50}\nawait tools.nap({ms: 9e6})'
+
+    outcome = await sandbox.run(code, timeout=60)
+
+    assert outcome.error is not None
+    assert "took 50 ms" in outcome.error.message
+    assert outcome.error.line == 2
+
+
+@pytest.mark.anyio
+async def test_the_whole_of_a_cut_output_is_kept_where_the_envelope_says() -> None:
+    kept: list[str] = []
+
+    async def save(text: str) -> str:
+        kept.append(text)
+        return "/outputs/1.txt"
+
+    async with Sandbox(save_output=save) as sandbox:
+        code = "text('START' + 'x'.repeat(5000) + 'END')"
+        outcome = await sandbox.run(code, max_output_chars=500)
+        await sandbox.run("text('short')")
+
+    assert kept == ["START" + "x" * 5000 + "END"]
+    assert outcome.truncated is not None
+    assert (outcome.truncated.chars, outcome.truncated.path) == (5008, "/outputs/1.txt")
+    assert "/outputs/1.txt" in outcome.text
+    assert len(outcome.text) <= 500
+
+
+@pytest.mark.anyio
+async def test_two_runs_together_may_be_too_much_for_the_store() -> None:
+    async with Sandbox([NAP], store_total_chars=100) as sandbox:
+        code = "store(args.key, 'x'.repeat(60)); await tools.nap({ms: 20})"
+        outcomes = await asyncio.gather(*(sandbox.run(code, args={"key": key}) for key in "ab"))
+
+    assert sorted(each.status.value for each in outcomes) == ["completed", "failed"]
+    failed = next(each for each in outcomes if each.status is RunStatus.FAILED)
+    assert failed.error is not None
+    assert failed.error.kind is ErrorKind.LIMIT
+    assert failed.store == ()

@@ -1,0 +1,104 @@
+"""What an author of a harness relies on: misuse is refused, runs share what they should."""
+
+import asyncio
+from pathlib import Path
+
+import anyio
+import pytest
+
+from codespace.codemode import MemoryStore, RunStatus, Sandbox, Tool
+from doubles.script_tools import ECHO, NAP, Json
+
+
+@pytest.mark.anyio
+async def test_a_closed_sandbox_takes_no_more_runs() -> None:
+    async with Sandbox() as sandbox:
+        assert (await sandbox.run("return 1")).value == 1
+
+    with pytest.raises(RuntimeError, match="closed"):
+        await sandbox.run("return 1")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("args", [{1, 2}, float("nan"), {"a": object()}])
+async def test_args_that_are_no_json_are_misuse(sandbox: Sandbox, args: object) -> None:
+    with pytest.raises(ValueError, match="args must be a JSON value"):
+        await sandbox.run("return 1", args=args)
+
+
+@pytest.mark.anyio
+async def test_numbers_out_of_range_are_misuse(sandbox: Sandbox) -> None:
+    with pytest.raises(ValueError, match="above zero"):
+        await sandbox.run("return 1", timeout=0)
+    with pytest.raises(ValueError, match="runs must be"):
+        Sandbox(runs=0)
+
+
+@pytest.mark.anyio
+async def test_a_tool_may_run_another_script() -> None:
+    async with Sandbox([ECHO]) as inner:
+
+        async def nested(arguments: Json) -> object:
+            return (await inner.run("return args.n + 1", args=arguments)).value
+
+        async with Sandbox([Tool("nested", nested)]) as outer:
+            assert (await outer.run("return await tools.nested({n: 1})")).value == 2
+
+
+@pytest.mark.anyio
+async def test_closing_the_sandbox_cancels_what_runs() -> None:
+    sandbox = Sandbox([NAP])
+    task = asyncio.create_task(sandbox.run("await tools.nap({ms: 9e6})"))
+    await asyncio.sleep(0.05)
+    sandbox.close()
+
+    with anyio.fail_after(10):
+        assert (await task).status is RunStatus.CANCELLED
+
+
+@pytest.mark.anyio
+async def test_no_more_runs_than_allowed_go_on_at_once() -> None:
+    inside = 0
+    most = 0
+
+    async def enter(arguments: Json) -> object:
+        nonlocal inside, most
+        inside += 1
+        most = max(most, inside)
+        await asyncio.sleep(0.01)
+        inside -= 1
+        return None
+
+    async with Sandbox([Tool("enter", enter)], runs=2) as sandbox:
+        await asyncio.gather(*(sandbox.run("await tools.enter()") for _ in range(6)))
+
+    assert most == 2
+
+
+@pytest.mark.anyio
+async def test_a_store_may_be_given_and_outlives_its_sandbox() -> None:
+    store = MemoryStore()
+    async with Sandbox(store=store) as sandbox:
+        outcome = await sandbox.run(
+            "store('n', [12345678901234567890n]); store('gone', 1); store('gone', undefined)"
+        )
+    async with Sandbox(store=store) as sandbox:
+        again = await sandbox.run("return load('n')")
+
+    assert "n" in outcome.store
+    assert again.value == [12345678901234567890]
+    assert again.store == ()
+
+
+def test_the_declarations_stand_ready_for_a_prompt() -> None:
+    text = Sandbox([ECHO]).declarations()
+
+    assert "echo(args?: Record<string, unknown>): Promise<unknown>;" in text
+
+
+@pytest.mark.anyio
+async def test_machine_code_is_kept_where_it_was_asked_to_be(tmp_path: Path) -> None:
+    async with Sandbox(cache=tmp_path / "code") as sandbox:
+        await sandbox.run("return 1")
+
+    assert list((tmp_path / "code").iterdir())

@@ -1,0 +1,42 @@
+import pytest
+
+from codespace.codemode.syntax_hints import MODULES, TYPESCRIPT, UNFINISHED, explain
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "const total: number = rows.length;",
+        "let rows: Array<string> = [];",
+        "interface Row { id: number; name: string }",
+        "type Row = {id: number};",
+        "enum Color { Red }",
+        "const f = (a: number, b?: string) => a;",
+        "function f(a: string): number { return 1 }",
+        "const x = y as any;",
+        "const x = rows as const;",
+        "return map.get(key)!.name;",
+        "class A { private x = 1 }",
+        "const m = new Map<string, number>();",
+        "const [a, b]: string[] = [];",
+        "import type { X } from 'y';",
+    ],
+)
+def test_typescript_is_called_by_its_name(text: str) -> None:
+    assert explain(f"const a = 1;\n{text}", "expecting ';'", 2) == f"expecting ';' ({TYPESCRIPT})"
+
+
+@pytest.mark.parametrize("text", ["import fs from 'fs';", "export const a = 1;", "import 'x'"])
+def test_modules_are_called_by_their_name(text: str) -> None:
+    assert MODULES in explain(text, "unexpected token", 1)
+
+
+def test_an_error_beyond_the_last_line_is_an_unclosed_script() -> None:
+    assert UNFINISHED in explain("const f = () => {\n  return 1;", "expecting '}'", 3)
+
+
+@pytest.mark.parametrize(
+    "text", ["const c = ;", "return {a: 1, b: 2", "const o = {a: b ? c : d, e: 1", "x = a < b > (c"]
+)
+def test_plain_mistakes_keep_the_message_of_the_engine(text: str) -> None:
+    assert explain(text, "unexpected token", 1) == "unexpected token"

@@ -1,0 +1,42 @@
+import pytest
+
+from codespace.codemode.tool import Invocation, Tool, ToolError, call_directly
+from codespace.domain.effect import Effect
+
+
+async def _echo(arguments: object) -> object:
+    return arguments
+
+
+def test_a_tool_that_says_nothing_may_write_and_belongs_to_nobody() -> None:
+    tool = Tool("read", _echo)
+
+    assert tool.effect is Effect.WRITE
+    assert tool.server == ""
+    assert tool.serial_key({}) is None
+
+
+def test_a_tool_belongs_to_the_server_of_its_name_unless_it_says_otherwise() -> None:
+    assert Tool("mcp__hub__list", _echo).server == "hub"
+    assert Tool("mcp__hub__list", _echo, namespace="").server == ""
+
+
+def test_a_key_may_depend_on_the_arguments() -> None:
+    tool = Tool("write", _echo, serialize=lambda arguments: str(arguments.get("to")))
+
+    assert tool.serial_key({"to": "a"}) == "a"
+    assert Tool("write", _echo, serialize="all").serial_key({}) == "all"
+
+
+def test_an_error_says_its_code_and_its_sentence() -> None:
+    error = ToolError("BUSY", "Try later.", {"after": 3})
+
+    assert str(error) == "BUSY: Try later."
+    assert error.details == {"after": 3}
+
+
+@pytest.mark.anyio
+async def test_a_direct_call_is_the_tools_own_function() -> None:
+    call = Invocation(1, Tool("echo", _echo), {"a": 1}, {}, 3)
+
+    assert await call_directly(call) == {"a": 1}
