@@ -18,7 +18,7 @@ from codespace.domain.ids import ProcessId, WorkspaceId
 from codespace.domain.limits import Limits
 from codespace.domain.tool import Json
 from codespace.domain.workspace import Workspace
-from codespace.gateway.dispatch import Dispatcher
+from codespace.gateway.dispatch import Dispatcher, Outcome
 from codespace.gateway.leases import Leases
 from codespace.gateway.patches import Patches
 from codespace.gateway.processes import Processes
@@ -126,12 +126,14 @@ async def open_gateway(
                     *ShellTools(Shell(processes, limits, files, tasks)).tools(),
                 ]
             )
+
+            async def call_of_a_script(name: str, arguments: Json, *, owned: bool) -> Outcome:
+                return await dispatcher.call(name, arguments, owned=owned)
+
             scripts = Scripts(
                 ScriptParts(
                     tools=own,
-                    call=lambda name, arguments, *, owned: dispatcher.call(
-                        name, arguments, owned=owned
-                    ),
+                    call=call_of_a_script,
                     store_of=partial(_values, ScriptValues(store)),
                     tasks=tasks,
                     threads=files,

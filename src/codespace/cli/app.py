@@ -25,6 +25,7 @@ app = App(
 app.command("codespace.cli.serve:serve", name="serve", help="Serve MCP over stdio or HTTP.")
 app.command("codespace.cli.call:call", name="call", help="Call one tool and print its answer.")
 app.command("codespace.cli.call:tools", name="tools", help="List the tools.")
+app.command("codespace.cli.run:run", name="run", help="Run a script that calls tools.")
 app.command("codespace.cli.doctor:doctor", name="doctor", help="Say what works on this machine.")
 app.command("codespace.cli.demo:demo", name="demo", help="Walk through what it does, for real.")
 

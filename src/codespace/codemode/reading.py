@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import cast
 
 from codespace.codemode.json_values import Json, as_list, as_object, as_text
 
@@ -67,5 +66,5 @@ def _problem(problem: Json) -> str:
         f"at line {problem['line']}" if problem["line"] else "",
     ]
     place = " ".join(part for part in about if part)
-    how = _HANDLED.get(cast("object", problem["handled"]), "")
+    how = _HANDLED.get(problem["handled"], "")
     return f"[problem {place}{': ' if place else ''}{problem['code']}: {problem['message']}{how}]"
