@@ -14,7 +14,6 @@ from codespace.bootstrap import Gateway, open_gateway
 from codespace.cli.flags import Directory, Flags, load_settings
 from codespace.cli.run_view import View, view_of
 from codespace.codemode.outcome import Outcome, RunStatus
-from codespace.codemode.reading import text
 from codespace.domain.errors import CodeSpaceError
 from codespace.domain.ids import RunKey, WorkspaceId
 from codespace.domain.workspace import Workspace
@@ -86,11 +85,10 @@ async def _until_interrupted(cancel: Callable[[], None]) -> None:
 
 
 def _print(outcome: Outcome) -> None:
-    envelope = outcome.to_json()
     if sys.stdout.isatty():
-        print(text(envelope))
+        print(outcome.reading())
     else:
-        print(json.dumps(envelope, ensure_ascii=False, indent=2))
+        print(json.dumps(outcome.to_json(), ensure_ascii=False, indent=2))
 
 
 def _workspace(gateway: Gateway, name: str | None) -> Workspace:

@@ -21,7 +21,7 @@ def blocks(envelope: Json) -> list[Json]:
     return shown
 
 
-def text(envelope: Json) -> str:
+def read_out(envelope: Json) -> str:
     """Return all of it as one text; an image is a line that says so."""
     return "\n".join(as_text(block.get("text")) or "[image]" for block in blocks(envelope))
 
