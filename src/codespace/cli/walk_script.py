@@ -29,7 +29,8 @@ const findings = [...byOwner].flatMap(([owner, each]) => each.map(one => ({{owne
 store("findings", findings);
 const owners = [...byOwner].map(([owner, each]) => ({{owner, open: each.length}}));
 text(`${{findings.length}} findings of ${{owners.length}} owners in ${{paths.length}} files`);
-const longest = findings.sort((a, b) => b.text.length - a.text.length || (a.path < b.path ? -1 : 1));
+const rank = (a, b) => b.text.length - a.text.length || (a.path < b.path ? -1 : 1);
+const longest = findings.sort(rank);
 return {{bytes, owners, top: longest.slice(0, {TOP})}};
 """
 
@@ -71,6 +72,6 @@ def told(run: Json) -> str:
     calls, value = cast("Json", run["calls"]), cast("Json", run["value"])
     back = len(json.dumps({"value": run["value"], "output": run["output"]}))
     return (
-        f"{calls['total']} calls in {run['wall_ms']} ms; the tools returned {value['bytes']:,} bytes,"
-        f" {back:,} came back"
+        f"{calls['total']} calls in {run['wall_ms']} ms; the tools returned"
+        f" {value['bytes']:,} bytes, {back:,} came back"
     )
