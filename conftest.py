@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -84,6 +85,19 @@ def run_toml(example: Example) -> str | None:
     return _try_servers(example, parsed["mcp_servers"])
 
 
+def run_script(example: Example) -> str | None:
+    """Save a script under the name in its first line, for a console example; run any other."""
+    named = re.match(r"// (\S+\.js)\n", example.parsed)
+    directory = page_directory(example)
+    file = directory / (named[1] if named else "example.js")
+    file.write_text(example.parsed, encoding="utf-8")
+    if named:
+        return None
+    printed = _shell(f"codespace run {file.name}", directory)
+    status: object = json.loads(printed)["status"]
+    return None if status == "completed" else f"the script did not complete: {printed}"
+
+
 def _here(example: Example, text: str) -> str:
     for place in EXAMPLE_ROOTS:
         there = page_directory(example) / place.strip("/").replace("/", "-")
@@ -142,6 +156,7 @@ pytest_collect_file = Sybil(
         SkipParser(),
         PythonCodeBlockParser(),
         fences("console", run_console),
+        fences("js", run_script),
         fences("json", run_json),
         fences("toml", run_toml),
         fences("sh", leave),

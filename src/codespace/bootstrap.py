@@ -18,13 +18,16 @@ from codespace.domain.ids import ProcessId, WorkspaceId
 from codespace.domain.limits import Limits
 from codespace.domain.tool import Json
 from codespace.domain.workspace import Workspace
-from codespace.gateway.dispatch import Dispatcher
+from codespace.gateway.dispatch import Dispatcher, Outcome
 from codespace.gateway.leases import Leases
 from codespace.gateway.patches import Patches
 from codespace.gateway.processes import Processes
 from codespace.gateway.recovery import recover
+from codespace.gateway.script_values import KeptValues, owner_of
+from codespace.gateway.scripts import ScriptParts, Scripts
 from codespace.gateway.shell import Shell
 from codespace.gateway.toolbox import Toolbox
+from codespace.gateway.tools.codemode import CodemodeTools
 from codespace.gateway.tools.files import FileTools
 from codespace.gateway.tools.patch import PatchTools
 from codespace.gateway.tools.process import ProcessTools
@@ -35,6 +38,7 @@ from codespace.runner.local import LocalRunner
 from codespace.settings import Loaded, Settings, SettingsError
 from codespace.store.engine import Store
 from codespace.store.operations import Operations
+from codespace.store.values import ScriptValues
 from codespace.workspace.directory import register
 
 log = logging.getLogger(__name__)
@@ -54,6 +58,7 @@ class Gateway:
     workspaces: Mapping[WorkspaceId, Workspace]
     runner: Runner
     limits: Limits
+    scripts: Scripts
 
     @property
     def toolbox(self) -> Toolbox:
@@ -88,7 +93,7 @@ async def open_gateway(
         SettingsError: a root is not a directory.
         StoreError: the ledger's file cannot be used.
     """
-    limits = _limits(loaded.settings)
+    limits, run_limits = _limits(loaded.settings), loaded.settings.codemode
     workspaces = _register(loaded.settings)
     if transports and loaded.settings.operations_db is None:
         log.warning(MEMORY_WARNING)
@@ -106,7 +111,7 @@ async def open_gateway(
             files = anyio.CapacityLimiter(FILE_THREADS)
             outputs = anyio.CapacityLimiter(OUTPUT_THREADS)
             processes = Processes(runner, leases, limits, loaded.environment, _mint)
-            toolbox = Toolbox(
+            own = Toolbox(
                 [
                     *WorkspaceTools(
                         VERSION,
@@ -114,7 +119,8 @@ async def open_gateway(
                         workspaces,
                         runner.facts,
                         limits,
-                        lambda: toolbox.names,
+                        lambda: dispatcher.toolbox.names,
+                        run_limits,
                     ).tools(),
                     *FileTools(limits, files).tools(),
                     *PatchTools(patches).tools(),
@@ -122,13 +128,36 @@ async def open_gateway(
                     *ShellTools(Shell(processes, limits, outputs, tasks)).tools(),
                 ]
             )
+
+            async def call_of_a_script(name: str, arguments: Json, *, owned: bool) -> Outcome:
+                return await dispatcher.call(name, arguments, owned=owned)
+
+            scripts = Scripts(
+                ScriptParts(
+                    tools=own,
+                    call=call_of_a_script,
+                    store_of=partial(_values, ScriptValues(store)),
+                    tasks=tasks,
+                    threads=files,
+                    mint=_mint,
+                    now_ms=_now_ms,
+                ),
+                run_limits,
+            )
+            toolbox = Toolbox([*own, *CodemodeTools(scripts, workspaces).tools()])
+            dispatcher = Dispatcher(toolbox, workspaces)
             try:
-                yield Gateway(Dispatcher(toolbox, workspaces), workspaces, runner, limits)
+                yield Gateway(dispatcher, workspaces, runner, limits, scripts)
             finally:
                 with anyio.CancelScope(shield=True):
+                    await scripts.close()
                     await runner.close()
                     await patches.drain()
                 tasks.cancel_scope.cancel()
+
+
+def _values(values: ScriptValues, workspace_id: WorkspaceId) -> KeptValues:
+    return KeptValues(values, owner_of(workspace_id))
 
 
 def _limits(settings: Settings) -> Limits:

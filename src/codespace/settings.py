@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from codespace.domain.errors import CodeSpaceError
 from codespace.domain.ids import WorkspaceId
+from codespace.domain.run_limits import RunLimits
 from codespace.domain.workspace import Approvals, Environment, Network, Profile
 from codespace.policy.addresses import is_host, is_loopback
 from codespace.policy.environment import DEFAULT_PATH, CommandEnvironment, select
@@ -92,6 +93,8 @@ class Settings(_Strict):
     """How many commands may live at once, in all workspaces."""
     runner: Literal["in-process"] = "in-process"
     """Where commands are supervised."""
+    codemode: RunLimits = RunLimits()
+    """Limits of the scripts of `codemode`, by their names in the table below."""
     process_environment: dict[str, str] = Field(default_factory=dict, repr=False)
     """Variables that every command gets, with their values."""
     process_environment_pass: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from codespace.codemode import Sandbox
-from codespace.codemode.limits import LimitOptions
+from codespace.domain.run_limits import LimitOptions
 from doubles.case_rules import faults
 from doubles.case_tools import tools_of
 from doubles.loop_lag import watched

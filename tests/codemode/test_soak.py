@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from codespace.codemode import RunStatus, Sandbox, Tool
-from codespace.codemode.limits import LimitOptions
+from codespace.domain.run_limits import LimitOptions
 from doubles.hostile_scripts import CRASHING, FILLING, SPINNING
 
 SECONDS = 20

@@ -9,7 +9,7 @@ from mcp.shared.exceptions import MCPError
 
 from codespace.adapters.in_flight import InFlight
 from codespace.domain.limits import Limits
-from codespace.domain.tool import Effect, Json, Tool
+from codespace.domain.tool import Effect, Json, Report, Tool
 from codespace.gateway.dispatch import Dispatcher, Outcome, UnknownToolError
 
 INVALID_PARAMS = -32602
@@ -39,7 +39,9 @@ def build(dispatcher: Dispatcher, *, version: str, limits: Limits, in_flight: In
             raise MCPError(code=SHUTTING_DOWN, message="The gateway is shutting down.")
         with in_flight.entered():
             try:
-                outcome = await dispatcher.call(params.name, cast("Json", params.arguments or {}))
+                outcome = await dispatcher.call(
+                    params.name, cast("Json", params.arguments or {}), report=_report(ctx)
+                )
             except UnknownToolError:
                 raise MCPError(
                     code=INVALID_PARAMS, message="Unknown tool; tools/list names those there are."
@@ -55,6 +57,14 @@ def build(dispatcher: Dispatcher, *, version: str, limits: Limits, in_flight: In
         on_call_tool=call_tool,
         get_tool_input_schema=_no_arguments_in_headers,
     )
+
+
+def _report(ctx: Context) -> Report:
+    async def report(done: int, known: int) -> None:
+        # Nothing leaves when the client did not ask for progress.
+        await ctx.session.report_progress(done, known)
+
+    return report
 
 
 def _no_arguments_in_headers(tool: str) -> None:
@@ -79,7 +89,7 @@ def wire_tool(tool: Tool) -> types.Tool:
             destructive_hint=not reads,
             idempotent_hint=tool.idempotent,
             # A command can reach whatever the operator's network lets it reach.
-            open_world_hint=tool.effect is Effect.EXECUTE,
+            open_world_hint=tool.effect in (Effect.EXECUTE, Effect.SCRIPT),
         ),
     )
 
@@ -87,6 +97,10 @@ def wire_tool(tool: Tool) -> types.Tool:
 def result(outcome: Outcome, text_max_bytes: int) -> types.CallToolResult:
     """Return an outcome as a tool result: the object, and its JSON as text unless that is large."""
     body = dict(outcome.body)
+    if outcome.shown is not None:
+        return types.CallToolResult.model_validate(
+            {"content": outcome.shown, "structuredContent": body, "isError": outcome.is_error}
+        )
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
     if len(text) > text_max_bytes or len(text.encode()) > text_max_bytes:
         text = f"The result is in structuredContent ({len(text.encode())} bytes of JSON)."

@@ -44,6 +44,7 @@ app.command(
     help_epilogue=CALL_EXAMPLES,
 )
 app.command("codespace.cli.call:tools", name="tools", help="List the tools.")
+app.command("codespace.cli.run:run", name="run", help="Run a script that calls tools.")
 app.command("codespace.cli.doctor:doctor", name="doctor", help="Say what works on this machine.")
 app.command("codespace.cli.demo:demo", name="demo", help="Walk through what it does, for real.")
 

@@ -13,6 +13,7 @@ from typing import cast
 import anyio
 
 from codespace.adapters.client import Connection
+from codespace.cli.walk_script import FINDINGS, REMEMBERED, SCRIPT, held, make_inventory, told
 from codespace.domain.tool import Json
 
 Connect = Callable[[], AbstractAsyncContextManager[Connection]]
@@ -44,6 +45,7 @@ class StepError(Exception):
 def make_project(root: Path) -> None:
     """Write the small project that the walk changes."""
     (root / "greet.py").write_text(GREETING, encoding="utf-8")
+    make_inventory(root)
 
 
 @dataclass(slots=True)
@@ -64,6 +66,7 @@ class Walk:
         async with self._connected():
             await self._patch()
             await self._commands()
+            await self._script()
             await self._cancel()
             await self._lose_an_answer()
         async with self._connected():
@@ -144,6 +147,15 @@ class Walk:
             f"log       {LOG_BYTES:,} bytes written, kept from byte {chunk['retained_from']} on,"
             " and it says so"
         )
+
+    async def _script(self) -> None:
+        here = {"workspace_id": self.workspace_id}
+        run = await self._call("codemode", code=SCRIPT, **here)
+        self._hold("codemode", held(run), run)
+        self.report(f"script    {told(run)}")
+        again = await self._call("codemode", code=REMEMBERED, **here)
+        self._hold("codemode", again["value"] == FINDINGS, again)
+        self.report(f"remember  a later script loads all {FINDINGS} findings of the first")
 
     async def _cancel(self) -> None:
         here = {"workspace_id": self.workspace_id}

@@ -3,7 +3,6 @@
 The public names of the package; everything else in it may change.
 """
 
-from codespace.codemode.limits import RunLimits
 from codespace.codemode.outcome import (
     CallCounts,
     CallRecord,
@@ -23,6 +22,7 @@ from codespace.codemode.sandbox import Sandbox
 from codespace.codemode.store import MemoryStore, Store
 from codespace.codemode.tool import Invocation, Tool, ToolError
 from codespace.domain.effect import Effect
+from codespace.domain.run_limits import RunLimits
 
 __all__ = [
     "CallCounts",

@@ -12,7 +12,6 @@ from typing import cast
 from codespace.codemode.delivery import ready
 from codespace.codemode.inbox import Inbox
 from codespace.codemode.json_values import as_object, as_object_or_none
-from codespace.codemode.limits import RunLimits
 from codespace.codemode.misfit import details_of
 from codespace.codemode.outcome import CallRecord, CallState, Progress, RunProblem
 from codespace.codemode.protocol import Call, reject
@@ -20,6 +19,7 @@ from codespace.codemode.schedule import Schedule
 from codespace.codemode.steps import Delivery
 from codespace.codemode.tool import Arguments, Dispatch, Invocation, Tool, ToolError
 from codespace.codemode.toolset import Toolset
+from codespace.domain.run_limits import RunLimits
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,6 @@ from codespace.codemode.calls import Calls
 from codespace.codemode.ending import End
 from codespace.codemode.gathered import Gathered
 from codespace.codemode.inbox import Inbox
-from codespace.codemode.limits import RunLimits
 from codespace.codemode.orders import Order, Surroundings
 from codespace.codemode.protocol import ASK_BASE, Ask, Call, Operation, Status
 from codespace.codemode.questions import answer
@@ -18,6 +17,7 @@ from codespace.codemode.steps import Delivery, Steps, Stop
 from codespace.codemode.tool import ToolError
 from codespace.codemode.vm import Vm
 from codespace.domain.limits import MIB
+from codespace.domain.run_limits import RunLimits
 
 NESTING_MAX = 400
 NOTED_MAX = 8

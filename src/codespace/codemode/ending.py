@@ -5,7 +5,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from codespace.codemode import syntax_hints
-from codespace.codemode.limits import RunLimits
 from codespace.codemode.outcome import (
     CallRecord,
     CallState,
@@ -16,8 +15,12 @@ from codespace.codemode.outcome import (
 )
 from codespace.codemode.protocol import Problem, Status, Unhandled
 from codespace.codemode.steps import Stop
+from codespace.domain.run_limits import RunLimits
 
 CANCELLED = "CANCELLED"
+
+MESSAGE_CHARS = 4_000
+"""A script can throw a text of any length; what is told of it is not its output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,8 @@ def _error(end: End, limits: RunLimits, timeout_ms: float, source: str) -> RunEr
 def _placed(kind: ErrorKind, name: str, message: str, place: Problem | None) -> RunError:
     if place is None:
         return RunError(kind, name, message)
-    return RunError(kind, name, message, place.line, place.column, place.stack)
+    texts = (shortened(name), shortened(message))
+    return RunError(kind, *texts, place.line, place.column, shortened(place.stack))
 
 
 def _too_long(end: End, limits: RunLimits, timeout_ms: float) -> str:
@@ -141,7 +145,7 @@ def _of_call(record: CallRecord, *, handled: bool) -> RunProblem | None:
     handled_or_not: bool | None = None
     match record.state:
         case CallState.FAILED:
-            code, message, handled_or_not = record.code, record.message, handled
+            code, message, handled_or_not = record.code, shortened(record.message), handled
         case CallState.CANCELLED if record.started_ms is None:
             code, message = CANCELLED, "The run ended before this call could begin."
         case CallState.CANCELLED:
@@ -159,7 +163,13 @@ def _of_call(record: CallRecord, *, handled: bool) -> RunProblem | None:
 def _of_rejection(problem: Problem) -> RunProblem:
     text = f"{problem.name}: {problem.message}" if problem.name else problem.message
     code = problem.code or "UNHANDLED_REJECTION"
-    return RunProblem(code, text, problem.call_no, line=problem.line, handled=False)
+    return RunProblem(code, shortened(text), problem.call_no, line=problem.line, handled=False)
+
+
+def shortened(text: str) -> str:
+    """Return a text that a script or a tool made, at most `MESSAGE_CHARS` and a mark long."""
+    over = len(text) - MESSAGE_CHARS
+    return text if over <= 0 else f"{text[:MESSAGE_CHARS]}… ({over} characters more)"
 
 
 def _uncounted(more: int) -> Sequence[RunProblem]:

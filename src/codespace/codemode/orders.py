@@ -4,16 +4,16 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
-from codespace.codemode.limits import RunLimits
 from codespace.codemode.outcome import Progress
 from codespace.codemode.store import Store
 from codespace.codemode.tool import Dispatch
 from codespace.codemode.toolset import Toolset
 from codespace.codemode.vm import Entry
 from codespace.codemode.wasm import Machine
+from codespace.domain.run_limits import RunLimits
 
-SaveOutput = Callable[[str], Awaitable[str]]
-"""Keeps a whole output that has to be cut, and returns where a reader finds it."""
+SaveOutput = Callable[[str], Awaitable[str | None]]
+"""Keeps a whole output that has to be cut, and returns where a reader finds it, if it is kept."""
 
 
 @dataclass(frozen=True, slots=True)

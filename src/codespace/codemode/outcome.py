@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from codespace.codemode.json_values import Json
+from codespace.codemode.reading import read_out
 
 PROBLEMS_MAX = 200
 """An envelope lists this many problems; one more then counts the others by their code."""
@@ -217,6 +218,10 @@ class Outcome:
     def text(self) -> str:
         """All text of the output."""
         return "\n".join(item.text for item in self.output if isinstance(item, TextItem))
+
+    def reading(self) -> str:
+        """Return all of it as one text for a model: output, value, and what is not success."""
+        return read_out(self.to_json())
 
     def to_json(self) -> dict[str, object]:
         """Return the envelope."""

@@ -10,7 +10,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypedDict, Unpack
 
-from codespace.codemode.limits import LimitOptions, RunLimits
 from codespace.codemode.machines import default_cache, machine
 from codespace.codemode.orders import Order, SaveOutput, Surroundings
 from codespace.codemode.outcome import Outcome, Progress
@@ -20,6 +19,7 @@ from codespace.codemode.store import MemoryStore, Store
 from codespace.codemode.tool import Dispatch, Tool, call_directly
 from codespace.codemode.toolset import Toolset
 from codespace.codemode.vm import Entry
+from codespace.domain.run_limits import LimitOptions, RunLimits
 
 
 class RunOptions(TypedDict, total=False):

@@ -3,6 +3,7 @@
 import json
 
 from codespace.codemode.json_values import Json, as_object, as_text
+from codespace.domain.limits import JSON_INTEGER_MAX
 
 VALUE_CHARS_MAX = 60
 """A default or a pattern that is longer is left out."""
@@ -42,6 +43,8 @@ def _facts(schema: Json) -> list[str]:
 def _short(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return ""
+    if not isinstance(value, str) and abs(value) >= JSON_INTEGER_MAX:
+        return ""  # a bound that only says "any number"
     text = str(value)
     return text if len(text) <= VALUE_CHARS_MAX else ""
 

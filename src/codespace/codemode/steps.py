@@ -10,10 +10,10 @@ from enum import StrEnum
 from functools import partial
 from typing import NamedTuple, cast
 
-from codespace.codemode.limits import RunLimits
 from codespace.codemode.protocol import Operation, Status, decode, operation, reject, step_input
 from codespace.codemode.vm import Entry, Turn, Vm
 from codespace.domain.errors import CodeSpaceError
+from codespace.domain.run_limits import RunLimits
 
 PAUSE_SECONDS = 0.001
 """Work that is done on the event loop without a pause."""

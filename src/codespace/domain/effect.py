@@ -11,3 +11,5 @@ class Effect(StrEnum):
     READ = "read"
     WRITE = "write"
     EXECUTE = "execute"
+    SCRIPT = "script"
+    """Runs a script; what its calls can change is judged call by call."""

@@ -17,5 +17,12 @@ OperationKey = NewType("OperationKey", str)
 ProcessId = NewType("ProcessId", str)
 """A managed process, `proc-…`. Not a pid. Never survives a restart of the runner."""
 
+RunId = NewType("RunId", str)
+"""A run of a script, `run-…`."""
+
+RunKey = NewType("RunKey", str)
+"""The client's idempotency key of a run, scoped to its workspace."""
+
 OPERATION_PREFIX = "op-"
 PROCESS_PREFIX = "proc-"
+RUN_PREFIX = "run-"

@@ -2,9 +2,9 @@
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar, cast, get_args
+from typing import TypedDict, TypeVar, Unpack, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic.json_schema import models_json_schema
@@ -67,14 +67,24 @@ class ToolError(BaseModel):
     operation_id: str | None = None
 
 
+Report = Callable[[int, int], Awaitable[None]]
+"""Called with how many parts of the work are done, and how many are known so far."""
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a handler is given beside its arguments: the workspace that policy let through.
+    """What a handler is given beside its arguments.
 
-    `workspace` is `None` for a tool that names none.
+    Attributes:
+        workspace: the one that policy let through; `None` for a tool that names none.
+        report: tells whoever waits how far the work is; `None` when nobody wants to know.
+        owned: the caller is a script: what a call has begun ends when the call is cancelled. A
+            client that goes away, in contrast, changes nothing.
     """
 
     workspace: Workspace | None = None
+    report: Report | None = None
+    owned: bool = False
 
     @property
     def permitted(self) -> Workspace:
@@ -105,6 +115,8 @@ class Tool:
         output_schema: JSON Schema that admits a result or a `ToolError`.
         idempotent: the same call again changes nothing more.
         bind: validates arguments; raises INVALID_ARGUMENT.
+        takes_lease: a call needs the workspace's mutation lease.
+        show: makes a result into MCP content blocks for a reader; its JSON is shown when absent.
     """
 
     name: str
@@ -115,6 +127,26 @@ class Tool:
     output_schema: Json
     idempotent: bool
     bind: Callable[[Json], BoundCall]
+    takes_lease: bool = False
+    show: Callable[[Json], Sequence[Json]] | None = None
+
+
+class ToolOptions(TypedDict, total=False):
+    """What can be said of a tool of ours beside the rest; see `Tool`.
+
+    Attributes:
+        idempotent: as `Tool` has it.
+        takes_lease: as `Tool` has it.
+        show: as `Tool` has it.
+        description: in place of the handler's docstring.
+        nulls: a field without a value is in the result as `null`, not left out.
+    """
+
+    idempotent: bool
+    takes_lease: bool
+    show: Callable[[Json], Sequence[Json]]
+    description: str
+    nulls: bool
 
 
 P = TypeVar("P", bound=Params)
@@ -129,9 +161,10 @@ def define(
     handler: Callable[[P, Call], Awaitable[R]],
     *,
     title: str,
-    idempotent: bool = False,
+    **options: Unpack[ToolOptions],
 ) -> Tool:
     """Make a tool of ours. The handler's docstring is the tool's description."""
+    nulls = options.get("nulls", False)
 
     def bind(arguments: Json) -> BoundCall:
         try:
@@ -142,7 +175,7 @@ def define(
 
         async def run(call: Call) -> Json:
             return (await handler(checked, call)).model_dump(
-                mode="json", by_alias=True, exclude_none=True
+                mode="json", by_alias=True, exclude_none=not nulls
             )
 
         named = cast("str | None", getattr(checked, "workspace_id", None))
@@ -152,11 +185,13 @@ def define(
         name=name,
         effect=effect,
         title=title,
-        description=inspect.getdoc(handler) or "",
+        description=options.get("description") or inspect.getdoc(handler) or "",
         input_schema=params.model_json_schema(),
         output_schema=_output_schema(result),
-        idempotent=idempotent,
+        idempotent=options.get("idempotent", False),
         bind=bind,
+        takes_lease=options.get("takes_lease", False),
+        show=options.get("show"),
     )
 
 

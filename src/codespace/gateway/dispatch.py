@@ -3,13 +3,13 @@
 import logging
 import secrets
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.ids import WorkspaceId
 from codespace.domain.paths import shown
-from codespace.domain.tool import Call, Json, Tool
+from codespace.domain.tool import Call, Json, Report, Tool
 from codespace.domain.workspace import Workspace
 from codespace.gateway.toolbox import Toolbox
 from codespace.policy.permissions import authorize
@@ -19,10 +19,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a call came to: a result, or the body of an error."""
+    """What a call came to: a result, or the body of an error.
+
+    `shown` is what a reader gets in place of the body's JSON, as MCP content blocks.
+    """
 
     body: Json
     is_error: bool
+    shown: Sequence[Json] | None = None
 
 
 class UnknownToolError(Exception):
@@ -36,8 +40,12 @@ class Dispatcher:
     toolbox: Toolbox
     workspaces: Mapping[WorkspaceId, Workspace]
 
-    async def call(self, name: str, arguments: Json) -> Outcome:
+    async def call(
+        self, name: str, arguments: Json, *, report: Report | None = None, owned: bool = False
+    ) -> Outcome:
         """Run one call to its end. Never raises but for an unknown tool and cancellation.
+
+        `report` and `owned` are the handler's, as `Call` has them.
 
         Raises:
             UnknownToolError: no tool is named `name`.
@@ -47,7 +55,9 @@ class Dispatcher:
             raise UnknownToolError(name)
         started = time.monotonic()
         try:
-            outcome = Outcome(await self._run(tool, arguments), is_error=False)
+            body = await self._run(tool, arguments, Call(report=report, owned=owned))
+            shown = None if tool.show is None else tool.show(body)
+            outcome = Outcome(body, is_error=False, shown=shown)
         except CodeSpaceError as error:
             outcome = Outcome(error.body(), is_error=True)
         except Exception:  # noqa: BLE001 -- the one place where a bug becomes an answer
@@ -61,15 +71,15 @@ class Dispatcher:
             )
         return outcome
 
-    async def _run(self, tool: Tool, arguments: Json) -> Json:
+    async def _run(self, tool: Tool, arguments: Json, call: Call) -> Json:
         bound = tool.bind(arguments)
         if bound.workspace_id is None:
-            return await bound.run(Call())
+            return await bound.run(call)
         workspace = self.workspaces.get(bound.workspace_id)
         if workspace is None:
             raise workspace_not_found(bound.workspace_id)
         authorize(workspace, tool.effect)
-        return await bound.run(Call(workspace))
+        return await bound.run(replace(call, workspace=workspace))
 
 
 def workspace_not_found(workspace_id: WorkspaceId) -> CodeSpaceError:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import anyio
@@ -18,6 +19,8 @@ from codespace.runner.api import ProcessState
 from codespace.workspace.outputs import OutputFile
 
 SHELL = ("bash", "-c")
+END_SECONDS = 1.0
+"""After its grace period, a command that is being ended has this long to be gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +55,13 @@ class Shell:
     limiter: anyio.CapacityLimiter
     tasks: anyio.abc.TaskGroup
 
-    async def run(self, workspace: Workspace, text: str, *, timeout_ms: int | None) -> ShellOutcome:
+    async def run(
+        self, workspace: Workspace, text: str, *, timeout_ms: int | None, owned: bool = False
+    ) -> ShellOutcome:
         """Run `text` with bash and return once its whole subtree has ended.
 
-        When the runner is lost, what came until then is returned, with the end `unknown`.
+        When the runner is lost, what came until then is returned, with the end `unknown`. An
+        `owned` command ends when the call is cancelled; any other goes on.
 
         Raises:
             CodeSpaceError: as starting any command does.
@@ -77,12 +83,25 @@ class Shell:
                 waiting.done.set()
 
         self.tasks.start_soon(collect)
-        await waiting.done.wait()
+        try:
+            await waiting.done.wait()
+        except anyio.get_cancelled_exc_class():
+            if owned:
+                with anyio.CancelScope(shield=True):
+                    await self._end(started.process_id, waiting.done)
+            raise
         if waiting.error is not None:
             raise waiting.error
         if waiting.outcome is None:
             raise RuntimeError("the collecting task was cut short")
         return waiting.outcome
+
+    async def _end(self, process_id: ProcessId, done: anyio.Event) -> None:
+        with suppress(CodeSpaceError):  # it has ended already
+            async with self.processes.asking(process_id) as runner:
+                await runner.terminate(process_id)
+        with anyio.move_on_after(self.limits.terminate_grace_ms / 1000 + END_SECONDS):
+            await done.wait()
 
     async def _collect(
         self, workspace: Workspace, process_id: ProcessId, began: float

@@ -4,12 +4,13 @@ from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.tool import Effect
 from codespace.domain.workspace import Environment, Profile, Workspace
 
+_NEEDS_NOTHING = frozenset({Effect.INSPECT, Effect.SCRIPT})
 _NEEDS_WRITE = frozenset({Effect.WRITE, Effect.EXECUTE})
 
 
 def permits(workspace: Workspace, effect: Effect) -> bool:
     """Say whether the operator's policy lets a call with `effect` through."""
-    if effect is Effect.INSPECT:
+    if effect in _NEEDS_NOTHING:
         return True
     if workspace.environment is not Environment.HOST:
         return False

@@ -62,6 +62,15 @@ OPERATION_IMAGES = Table(
 )
 """The files of a running patch before it: one row, since one large write is cheaper than many."""
 
+SCRIPT_VALUES = Table(
+    "script_values",
+    METADATA,
+    Column("owner", String, primary_key=True),
+    Column("key", String, primary_key=True),
+    Column("value", Text, nullable=False),
+)
+"""What scripts keep between runs, as JSON texts."""
+
 Migration = tuple[str, Callable[[Connection], None]]
 
 
@@ -98,7 +107,22 @@ def _create_operations(connection: Connection) -> None:
     tables.create_all(connection, checkfirst=False)
 
 
-MIGRATIONS: tuple[Migration, ...] = (("create operations", _create_operations),)
+def _create_script_values(connection: Connection) -> None:
+    tables = MetaData()
+    Table(
+        "script_values",
+        tables,
+        Column("owner", String, primary_key=True),
+        Column("key", String, primary_key=True),
+        Column("value", Text, nullable=False),
+    )
+    tables.create_all(connection, checkfirst=False)
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    ("create operations", _create_operations),
+    ("create script values", _create_script_values),
+)
 """In order; the number of a migration is its place, counted from 1. Only ever append."""
 
 

@@ -1,5 +1,5 @@
 from codespace.codemode.ending import End, Loose, problems, verdict
-from codespace.codemode.limits import RunLimits
+from codespace.domain.run_limits import RunLimits
 from codespace.codemode.outcome import CallRecord, CallState, ErrorKind, RunProblem, RunStatus
 from codespace.codemode.protocol import Problem, Status, Unhandled
 from codespace.codemode.steps import Stop

@@ -118,6 +118,7 @@ class PatchTools:
                 ApplyPatchResult,
                 self.apply_patch,
                 title="Apply a patch",
+                takes_lease=True,
             ),
             define(
                 "operation_status",

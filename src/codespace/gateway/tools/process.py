@@ -141,6 +141,7 @@ class ProcessTools:
                 ExecCommandResult,
                 self.exec_command,
                 title="Start a command",
+                takes_lease=True,
             ),
             define(
                 "read_process",

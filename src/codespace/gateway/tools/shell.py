@@ -54,6 +54,7 @@ class ShellTools:
                 BashResult,
                 self.bash,
                 title="Run a shell command",
+                takes_lease=True,
             )
         ]
 
@@ -63,7 +64,9 @@ class ShellTools:
         stdin is empty. What it starts in the background ends with it. For servers, terminals and
         anything that needs input or runs long, use exec_command.
         """
-        outcome = await self.shell.run(call.permitted, params.command, timeout_ms=params.timeout_ms)
+        outcome = await self.shell.run(
+            call.permitted, params.command, timeout_ms=params.timeout_ms, owned=call.owned
+        )
         return BashResult(
             output=outcome.output,
             truncated=outcome.truncated,

@@ -1,13 +1,14 @@
 """`workspace_info`: what the operator registered and what is true of it on this machine."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Literal
 
 from pydantic import Field
 
 from codespace.domain.ids import WorkspaceId
 from codespace.domain.limits import Limits
+from codespace.domain.run_limits import RunLimits
 from codespace.domain.tool import Call, Effect, Params, Result, Tool, define
 from codespace.domain.workspace import Environment, Workspace
 from codespace.policy.permissions import permits
@@ -179,6 +180,7 @@ class WorkspaceTools:
     runner_facts: RunnerFacts
     limits: Limits
     tool_names: Callable[[], tuple[str, ...]]
+    run_limits: RunLimits = field(default_factory=RunLimits)
 
     def tools(self) -> list[Tool]:
         """Return the family."""
@@ -254,5 +256,8 @@ class WorkspaceTools:
             network=NetworkFacts(policy=workspace.network.value, enforcement="none"),
             approvals=workspace.approvals.value,
             approvals_granted_by="caller",
-            limits=asdict(self.limits),
+            limits={
+                **asdict(self.limits),
+                **{f"codemode_{name}": most for name, most in asdict(self.run_limits).items()},
+            },
         )

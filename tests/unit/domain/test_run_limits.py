@@ -2,7 +2,7 @@ from dataclasses import fields
 
 import pytest
 
-from codespace.codemode.limits import LimitOptions, RunLimits
+from codespace.domain.run_limits import LimitOptions, RunLimits
 
 
 def test_every_limit_can_be_given_by_its_name() -> None:

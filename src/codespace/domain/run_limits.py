@@ -1,7 +1,9 @@
 """What the runs of a sandbox may use."""
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import TypedDict
+
+from pydantic import ConfigDict, with_config
 
 from codespace.domain.limits import KIB, MIB
 
@@ -23,8 +25,10 @@ class LimitOptions(TypedDict, total=False):
     store_value_chars: int
     store_total_chars: int
     runs: int
+    mutation_wait_ms: int
 
 
+@with_config(ConfigDict(extra="forbid", use_attribute_docstrings=True))
 @dataclass(frozen=True, slots=True)
 class RunLimits:
     """Limits of the contract (section 9). Each breach is an error that names the limit.
@@ -57,6 +61,12 @@ class RunLimits:
     store_total_chars: int = 1_048_576
     runs: int = 32
     """Runs at once; more wait for their turn."""
+    mutation_wait_ms: int = 10_000
+    """How long a call waits for a workspace that somebody outside the run keeps busy."""
+
+    def options(self) -> LimitOptions:
+        """Return the limits by name."""
+        return LimitOptions(**asdict(self))
 
     def __post_init__(self) -> None:
         for field in fields(self):

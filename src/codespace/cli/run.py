@@ -1,0 +1,128 @@
+"""`codespace run`: a script against the configured workspaces, with a view of what it does."""
+
+import json
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, cast
+
+import anyio
+from cyclopts import Parameter
+
+from codespace.bootstrap import Gateway, open_gateway
+from codespace.cli.flags import Directory, Flags, load_settings
+from codespace.cli.run_view import View, view_of
+from codespace.codemode.outcome import Outcome, RunStatus
+from codespace.domain.errors import CodeSpaceError
+from codespace.domain.ids import RunKey, WorkspaceId
+from codespace.domain.workspace import Workspace
+from codespace.gateway.scripts import ScriptOrder
+from codespace.settings import SettingsError
+
+
+def run(
+    file: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    *,
+    arg: Annotated[
+        tuple[str, ...], Parameter(help="One member of `args`, as NAME=TEXT; can be repeated.")
+    ] = (),
+    args_json: Annotated[
+        str | None, Parameter(help="All of `args` as JSON.", allow_leading_hyphen=True)
+    ] = None,
+    workspace: Annotated[
+        str | None, Parameter(help="The workspace; the only registered one by default.")
+    ] = None,
+    key: Annotated[
+        str | None, Parameter(help="The run's key: the same key and script give the same run.")
+    ] = None,
+    path: Directory = None,
+    flags: Flags | None = None,
+) -> int:
+    """Run a script that calls tools, and print what it returns.
+
+    FILE holds the body of an async JavaScript function; `-` is stdin. On a terminal the result is
+    printed to be read; else stdout is the run's envelope as JSON. Progress goes to stderr. Exit
+    code 0 only when the script completed.
+    """
+    order = ScriptOrder(_source(file), _args(arg, args_json), None if key is None else RunKey(key))
+    loaded = load_settings(path, flags)
+
+    async def local() -> int:
+        async with open_gateway(loaded) as gateway:
+            outcome = await _watched(gateway, _workspace(gateway, workspace), order)
+        _print(outcome)
+        return 0 if outcome.status is RunStatus.COMPLETED else 1
+
+    return anyio.run(local)
+
+
+async def _watched(gateway: Gateway, workspace: Workspace, order: ScriptOrder) -> Outcome:
+    scripts = gateway.scripts
+    with view_of(sys.stderr) as view:
+        try:
+            record = scripts.start(workspace, order, watch=view.tell)
+        except CodeSpaceError as error:
+            raise SettingsError(error.message) from None
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_refresh, view)
+            tasks.start_soon(_until_interrupted, record.cancel)
+            await record.ended.wait()
+            tasks.cancel_scope.cancel()
+    return await scripts.wait(record, 0)
+
+
+async def _refresh(view: View) -> None:
+    while True:
+        view.refresh()
+        await anyio.sleep(view.pause_seconds)
+
+
+async def _until_interrupted(cancel: Callable[[], None]) -> None:
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for _ in signals:
+            cancel()
+
+
+def _print(outcome: Outcome) -> None:
+    if sys.stdout.isatty():
+        print(outcome.reading())
+    else:
+        print(json.dumps(outcome.to_json(), ensure_ascii=False, indent=2))
+
+
+def _workspace(gateway: Gateway, name: str | None) -> Workspace:
+    known = gateway.workspaces
+    if name is None and len(known) == 1:
+        return next(iter(known.values()))
+    chosen = None if name is None else known.get(WorkspaceId(name))
+    if chosen is None:
+        raise SettingsError(f"--workspace takes one of: {', '.join(sorted(known))}")
+    return chosen
+
+
+def _source(file: str) -> str:
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except OSError as error:
+        raise SettingsError(f"FILE {file!r} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SettingsError(f"FILE {file!r} is not UTF-8 text") from None
+
+
+def _args(pairs: Sequence[str], args_json: str | None) -> object:
+    if args_json is not None and pairs:
+        raise SettingsError("--arg and --args-json exclude each other; leave one")
+    if args_json is not None:
+        try:
+            return cast("object", json.loads(args_json))
+        except (ValueError, RecursionError) as error:
+            raise SettingsError(f"--args-json takes JSON: {error}") from None
+    return dict(map(_pair, pairs))
+
+
+def _pair(given: str) -> tuple[str, str]:
+    name, equals, value = given.partition("=")
+    if not name or not equals:
+        raise SettingsError(f"--arg takes NAME=TEXT, not {given!r}")
+    return name, value

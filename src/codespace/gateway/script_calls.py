@@ -1,0 +1,99 @@
+"""The calls of one script on the one path of every call, with the patience that a script needs."""
+
+import time
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, cast
+
+import anyio
+
+from codespace.codemode.tool import Invocation, ToolError
+from codespace.domain.errors import ErrorCode
+from codespace.domain.ids import RunId, WorkspaceId
+from codespace.domain.tool import Json
+from codespace.gateway.dispatch import Outcome
+
+FIRST_PAUSE_SECONDS = 0.01
+LONGEST_PAUSE_SECONDS = 0.2
+
+
+class CallTool(Protocol):
+    """The dispatcher, as a script's calls use it."""
+
+    def __call__(self, name: str, arguments: Json, *, owned: bool) -> Awaitable[Outcome]:
+        """Run one call to its end."""
+        ...
+
+
+@dataclass(slots=True)
+class ScriptCalls:
+    """Sends out the calls of one run.
+
+    Attributes:
+        call: the one path.
+        run_id: whose calls these are.
+        workspace_id: stands where a call names no workspace.
+        busy_wait_ms: how long a call waits for a lease that somebody outside the run holds.
+    """
+
+    call: CallTool
+    run_id: RunId
+    workspace_id: WorkspaceId
+    busy_wait_ms: int
+    _processes: set[str] = field(default_factory=set[str], init=False)
+
+    async def __call__(self, invocation: Invocation) -> object:
+        """Make one call; wait for the workspace's lease where it needs it.
+
+        A lease that a process of this very run holds is waited for as long as the run lasts.
+
+        Raises:
+            ToolError: the call was refused or failed.
+        """
+        name, arguments = invocation.tool.name, self._completed(invocation)
+        pause, until = FIRST_PAUSE_SECONDS, time.monotonic() + self.busy_wait_ms / 1000
+        while True:
+            outcome = await self.call(name, arguments, owned=True)
+            if not outcome.is_error:
+                return self._noted(outcome.body)
+            # Nothing was begun by a call that found the workspace busy: it can be made again.
+            holder = _holder(outcome.body)
+            if holder is None or (holder not in self._processes and time.monotonic() >= until):
+                raise _refusal(outcome.body)
+            await anyio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+
+    def _completed(self, invocation: Invocation) -> Json:
+        given = dict(invocation.arguments)
+        if given.get("workspace_id") is None and _takes(invocation, "workspace_id"):
+            given["workspace_id"] = self.workspace_id
+        if given.get("operation_key") is None and _takes(invocation, "patch"):
+            # Settles later, by the ledger, whether the patch of this very call was applied.
+            given["operation_key"] = f"{self.run_id}:{invocation.call_no}"
+        return given
+
+    def _noted(self, body: Json) -> Json:
+        process_id = body.get("process_id")
+        if isinstance(process_id, str):
+            self._processes.add(process_id)
+        return body
+
+
+def _takes(invocation: Invocation, name: str) -> bool:
+    schema = invocation.tool.input_schema or {}
+    return name in cast("Mapping[str, object]", schema.get("properties", {}))
+
+
+def _holder(body: Json) -> str | None:
+    if body.get("code") != ErrorCode.WORKSPACE_BUSY:
+        return None
+    details = cast("Mapping[str, Mapping[str, str]]", body.get("details") or {})
+    return details.get("holder", {}).get("id", "")
+
+
+def _refusal(body: Json) -> ToolError:
+    details = body.get("details")
+    if body.get("operation_id") is not None:
+        given = cast("Json", details or {})
+        details = {**given, "operation_id": body["operation_id"]}
+    return ToolError(str(body["code"]), str(body["message"]), details)

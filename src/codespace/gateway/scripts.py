@@ -1,0 +1,298 @@
+"""Scripts as the gateway runs them: a sandbox for each workspace, and runs that outlive calls."""
+
+import hashlib
+import json
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import anyio
+import anyio.abc
+import anyio.to_thread
+
+from codespace.codemode.discovery import Catalogue
+from codespace.codemode.outcome import (
+    CallState,
+    ErrorKind,
+    Outcome,
+    Progress,
+    RunError,
+    RunProblem,
+    RunStatus,
+    Truncation,
+)
+from codespace.codemode.sandbox import Sandbox
+from codespace.codemode.store import Store
+from codespace.domain.effect import Effect
+from codespace.domain.errors import CodeSpaceError, ErrorCode
+from codespace.domain.ids import RUN_PREFIX, RunId, RunKey, WorkspaceId
+from codespace.domain.run_limits import RunLimits
+from codespace.domain.tool import Report, Tool
+from codespace.domain.workspace import Profile, Root, Workspace
+from codespace.gateway.script_calls import CallTool, ScriptCalls
+from codespace.gateway.script_runs import RunRecord, ScriptRuns
+from codespace.gateway.script_tools import brief, script_tool
+from codespace.workspace.outputs import OutputFile
+
+log = logging.getLogger(__name__)
+
+REPORT_SECONDS = 0.25
+END_SECONDS = 5.0
+QUEUED_FOR_EACH = 8
+"""So many runs may wait for each that may run."""
+
+Watch = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptOrder:
+    """What a client asks for. Times are milliseconds; `None` stands for the operator's limit."""
+
+    code: str
+    args: object = None
+    run_key: RunKey | None = None
+    timeout_ms: int | None = None
+    max_output_chars: int | None = None
+
+    def fingerprint(self) -> str:
+        """Return what tells this order from any other."""
+        parts = [self.code, self.args, self.timeout_ms, self.max_output_chars]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptParts:
+    """What scripts need of the rest of the gateway.
+
+    Attributes:
+        tools: what scripts may call.
+        call: the one path of every call.
+        store_of: what `store` and `load` of a workspace's scripts use.
+        tasks: where runs live, so that no client's end is theirs.
+        threads: limits the threads that write files.
+        mint: makes an unguessable id from its prefix.
+        now_ms: Unix time in milliseconds.
+    """
+
+    tools: Iterable[Tool]
+    call: CallTool
+    store_of: Callable[[WorkspaceId], Store]
+    tasks: anyio.abc.TaskGroup
+    threads: anyio.CapacityLimiter
+    mint: Callable[[str], str]
+    now_ms: Callable[[], int]
+
+
+class Scripts:
+    """Runs scripts, and answers for them until they are forgotten."""
+
+    def __init__(self, parts: ScriptParts, limits: RunLimits) -> None:
+        self.limits = limits
+        self._parts = parts
+        self._runs = ScriptRuns()
+        self._slots = anyio.CapacityLimiter(limits.runs)
+        self._sandboxes: dict[WorkspaceId, Sandbox] = {}
+        self._closed = False
+
+    def start(
+        self, workspace: Workspace, order: ScriptOrder, *, watch: Watch | None = None
+    ) -> RunRecord:
+        """Begin a run and return its record at once; or that of the same request made before.
+
+        Raises:
+            CodeSpaceError: RUN_CONFLICT, or LIMIT_EXCEEDED when too many wait already.
+        """
+        fingerprint = order.fingerprint()
+        scope = None if order.run_key is None else (workspace.workspace_id, order.run_key)
+        known = None if scope is None else self._runs.find(scope, fingerprint)
+        if known is not None:
+            return known
+        self._require_room()
+        record = RunRecord(
+            RunId(self._parts.mint(RUN_PREFIX)),
+            workspace.workspace_id,
+            fingerprint,
+            self._parts.now_ms(),
+            scope,
+        )
+        self._runs.add(record)
+        self._parts.tasks.start_soon(self._live, record, workspace, order, watch)
+        return record
+
+    def get(self, run_id: RunId) -> RunRecord:
+        """Return a run.
+
+        Raises:
+            CodeSpaceError: RUN_NOT_FOUND.
+        """
+        return self._runs.get(run_id)
+
+    async def wait(self, record: RunRecord, wait_ms: int, report: Report | None = None) -> Outcome:
+        """Wait for the end of a run, at most `wait_ms`; tell `report` of calls that finish."""
+        told = 0
+        with anyio.move_on_after(wait_ms / 1000):
+            while not record.ended.is_set():
+                with anyio.move_on_after(REPORT_SECONDS):
+                    await record.ended.wait()
+                if report is not None and record.finished > told:
+                    told = record.finished
+                    await report(told, record.counts.total)
+        return record.standing(self._parts.now_ms())
+
+    async def cancel(self, record: RunRecord) -> Outcome:
+        """End a run, and return what it came to."""
+        record.cancel()
+        return await self.wait(record, int(END_SECONDS * 1000))
+
+    def declarations(self) -> str:
+        """Return what scripts may call as TypeScript, for who writes them."""
+        return Catalogue([brief(tool) for tool in self._parts.tools]).text()
+
+    async def close(self) -> None:
+        """Cancel what runs; take no more."""
+        self._closed = True
+        for record in self._runs.under_way:
+            record.cancel()
+        with anyio.move_on_after(END_SECONDS):
+            for record in self._runs.under_way:
+                await record.ended.wait()
+        for sandbox in self._sandboxes.values():
+            sandbox.close()
+
+    def _require_room(self) -> None:
+        most = self.limits.runs * (1 + QUEUED_FOR_EACH)
+        if self._closed or len(self._runs.under_way) >= most:
+            raise CodeSpaceError(
+                ErrorCode.LIMIT_EXCEEDED,
+                f"{most} scripts run or wait already; try again when some have ended.",
+                details={"limit": "codemode_runs", "maximum": self.limits.runs},
+            )
+
+    async def _live(
+        self, record: RunRecord, workspace: Workspace, order: ScriptOrder, watch: Watch | None
+    ) -> None:
+        outcome = Outcome(RunStatus.CANCELLED, run_id=record.run_id)
+        try:
+            async with self._slots:
+                if not record.cancelled:
+                    outcome = await self._execute(record, workspace, order, watch)
+        except Exception:
+            # It is the run's; here it would end the gateway.
+            log.exception("run failed run=%s", record.run_id)
+            error = RunError(ErrorKind.ENGINE, "EngineError", "The gateway failed; see its log.")
+            outcome = Outcome(RunStatus.FAILED, error=error, run_id=record.run_id)
+        finally:
+            self._runs.end(record, outcome, chars=_size(outcome), now_ms=self._parts.now_ms())
+
+    async def _execute(
+        self, record: RunRecord, workspace: Workspace, order: ScriptOrder, watch: Watch | None
+    ) -> Outcome:
+        sandbox = self._sandbox(workspace)
+        run = await sandbox.prepare(
+            order.code,
+            args=order.args,
+            timeout=None if order.timeout_ms is None else order.timeout_ms / 1000,
+            max_output_chars=order.max_output_chars,
+            dispatch=ScriptCalls(
+                self._parts.call,
+                record.run_id,
+                workspace.workspace_id,
+                self.limits.mutation_wait_ms,
+            ),
+            progress=partial(_tell, record, watch),
+            run_id=record.run_id,
+        )
+        record.run = run
+        if record.cancelled:
+            run.cancel()
+        outcome = _with_effects(await run.execute(), self._parts.tools)
+        most = min(order.max_output_chars or self.limits.output_chars, self.limits.output_chars)
+        return await _fitting(outcome, most, self._saver(workspace))
+
+    def _sandbox(self, workspace: Workspace) -> Sandbox:
+        known = self._sandboxes.get(workspace.workspace_id)
+        if known is None:
+            name = workspace.workspace_id
+            known = self._sandboxes[name] = Sandbox(
+                [script_tool(tool, name) for tool in self._parts.tools],
+                store=self._parts.store_of(name),
+                save_output=self._saver(workspace),
+                **self.limits.options(),
+            )
+        return known
+
+    def _saver(self, workspace: Workspace) -> Callable[[str], Awaitable[str | None]] | None:
+        # What is only to be read is not written to by the gateway either.
+        if workspace.profile is not Profile.WORKSPACE_WRITE:
+            return None
+
+        async def save(text: str) -> str | None:
+            name = f"{self._parts.mint('script-')}.txt"
+            work = partial(_save, workspace.root, name, text, self.limits.result_bytes * 2)
+            return await anyio.to_thread.run_sync(work, limiter=self._parts.threads)
+
+        return save
+
+
+def _save(root: Root, name: str, text: str, max_bytes: int) -> str | None:
+    file = OutputFile(root, name, max_bytes)
+    try:
+        file.append(text)
+    finally:
+        file.close()
+    return file.path
+
+
+def _tell(record: RunRecord, watch: Watch | None, progress: Progress) -> None:
+    record.tell(progress)
+    if watch is not None:
+        watch(progress)
+
+
+def _size(outcome: Outcome) -> int:
+    return len(outcome.text) + (0 if outcome.value is None else len(_json(outcome.value)))
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _with_effects(outcome: Outcome, tools: Iterable[Tool]) -> Outcome:
+    """Say of a run that did not complete which of its calls changed something."""
+    if outcome.status is RunStatus.COMPLETED:
+        return outcome
+    changing = {tool.name for tool in tools if tool.effect in (Effect.WRITE, Effect.EXECUTE)}
+    made = Counter(
+        record.tool
+        for record in outcome.records
+        if record.tool in changing and record.state in (CallState.OK, CallState.UNKNOWN)
+    )
+    if not made:
+        return outcome
+    listed = ", ".join(f"{tool} ({number})" for tool, number in made.items())
+    problem = RunProblem("EFFECTS_REMAIN", f"Calls that had effects are not undone: {listed}.")
+    return replace(outcome, problems=(*outcome.problems, problem))
+
+
+async def _fitting(
+    outcome: Outcome, most: int, save: Callable[[str], Awaitable[str | None]] | None
+) -> Outcome:
+    """Put a value that is too long for a model's context into a file, and say so."""
+    text = "" if outcome.value is None else _json(outcome.value)
+    if len(text) <= most:
+        return outcome
+    path = None if save is None else await save(text)
+    where = f"it is in {path}" if path else "return less, for it is not kept"
+    problem = RunProblem(
+        "VALUE_TOO_LONG",
+        f"The value is {len(text)} characters of JSON, more than {most} (max_output_chars);"
+        f" {where}.",
+    )
+    return replace(
+        outcome,
+        value=None,
+        problems=(*outcome.problems, problem),
+        truncated=outcome.truncated or Truncation(len(text), 0, path),
+    )

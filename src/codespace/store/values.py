@@ -1,0 +1,58 @@
+"""What scripts keep between runs: JSON texts by owner and key, in the gateway's database."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import delete, func, insert, select
+
+from codespace.store.engine import Store
+from codespace.store.schema import SCRIPT_VALUES as VALUES
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptValues:
+    """Reads and writes them. An owner is any text; owners see nothing of each other."""
+
+    store: Store
+
+    def owners(self) -> Mapping[str, int]:
+        """Return the owners, with how many values each has."""
+        chosen = select(VALUES.c.owner, func.count()).group_by(VALUES.c.owner)
+        with self.store.read() as connection:
+            rows = connection.execute(chosen.order_by(VALUES.c.owner)).all()
+        return {str(owner): int(number) for owner, number in rows}
+
+    def read(self, owner: str) -> Mapping[str, str]:
+        """Return all values of one owner."""
+        chosen = select(VALUES.c.key, VALUES.c.value).where(VALUES.c.owner == owner)
+        with self.store.read() as connection:
+            rows = connection.execute(chosen.order_by(VALUES.c.key)).all()
+        return {str(key): str(value) for key, value in rows}
+
+    def write(self, owner: str, changes: Mapping[str, str | None], *, most_chars: int) -> bool:
+        """Keep the changes, all or none; `None` deletes a key.
+
+        Return false, with nothing changed, when the owner would have more than `most_chars`.
+        """
+        mine = VALUES.c.owner == owner
+        with self.store.write() as connection:
+            connection.execute(delete(VALUES).where(mine, VALUES.c.key.in_(list(changes))))
+            rows = [
+                {"owner": owner, "key": key, "value": value}
+                for key, value in changes.items()
+                if value is not None
+            ]
+            if rows:
+                connection.execute(insert(VALUES), rows)
+            total = connection.execute(
+                select(func.coalesce(func.sum(func.length(VALUES.c.value)), 0)).where(mine)
+            ).scalar_one()
+            fits = int(total) <= most_chars
+            if not fits:
+                connection.rollback()
+        return fits
+
+    def clear(self, owner: str) -> int:
+        """Delete all values of one owner; return how many there were."""
+        with self.store.write() as connection:
+            return connection.execute(delete(VALUES).where(VALUES.c.owner == owner)).rowcount
