@@ -1,0 +1,60 @@
+"""What an operator sees and deletes of scripts' values, on a real database."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from commands import Command
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> str:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    settings = {
+        "operations_db": str(tmp_path / "ledger.db"),
+        "workspaces": {name: {"root": str(tmp_path / name)} for name in ("one", "two")},
+    }
+    file = tmp_path / "codespace.json"
+    file.write_text(json.dumps(settings), encoding="utf-8")
+    return str(file)
+
+
+def keep(command: Command, config: str, workspace: str, script: str) -> None:
+    ran = command("run", "-", "--config", config, "--workspace", workspace, stdin=script)
+    assert ran.code == 0, ran.err
+
+
+def test_keys_are_listed_by_workspace_with_their_lengths(command: Command, config: str) -> None:
+    keep(command, config, "one", 'store("b", [1, 2]); store("a", "x")')
+    keep(command, config, "two", 'store("a", null)')
+    ran = command("stored", "list", "--config", config)
+    assert (ran.code, ran.out) == (0, "one\ta\t3\none\tb\t5\ntwo\ta\t4\n")
+
+
+def test_one_workspaces_values_are_deleted(command: Command, config: str) -> None:
+    keep(command, config, "one", 'store("a", 1); store("b", 2)')
+    keep(command, config, "two", 'store("a", 3)')
+    ran = command("stored", "clear", "one", "--config", config)
+    assert (ran.code, ran.out) == (0, "2 values deleted\n")
+    assert command("stored", "list", "--config", config).out == "two\ta\t1\n"
+
+
+def test_a_workspace_that_is_not_registered_is_bad_use(command: Command, config: str) -> None:
+    ran = command("stored", "clear", "three", "--config", config)
+    assert (ran.code, ran.out) == (2, "")
+    assert "one, two" in ran.err
+
+
+def test_without_a_database_there_is_nothing_to_see(command: Command, tmp_path: Path) -> None:
+    ran = command("stored", "list", "--config", _without_database(tmp_path))
+    assert (ran.code, ran.out) == (2, "")
+    assert "operations_db" in ran.err
+
+
+def _without_database(folder: Path) -> str:
+    (folder / "one").mkdir()
+    file = folder / "plain.json"
+    file.write_text(json.dumps({"workspaces": {"one": {"root": str(folder / "one")}}}))
+    return str(file)
