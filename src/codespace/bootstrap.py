@@ -30,7 +30,7 @@ from codespace.gateway.tools.patch import PatchTools
 from codespace.gateway.tools.process import ProcessTools
 from codespace.gateway.tools.shell import ShellTools
 from codespace.gateway.tools.workspace import WorkspaceTools
-from codespace.runner.api import Runner
+from codespace.runner.api import Runner, RunnerLostError
 from codespace.runner.local import LocalRunner
 from codespace.settings import Loaded, Settings, SettingsError
 from codespace.store.engine import Store
@@ -41,6 +41,7 @@ log = logging.getLogger(__name__)
 
 VERSION = version("codespace")
 FILE_THREADS = 8
+OUTPUT_THREADS = 4
 
 MEMORY_WARNING = "no operations_db is set: the ledger is in memory, and nothing survives a restart"
 
@@ -103,6 +104,7 @@ async def open_gateway(
         patches = Patches(operations, leases, limits, now_ms=_now_ms, mint=_mint, durable=durable)
         async with ungrouped(anyio.create_task_group()) as tasks:
             files = anyio.CapacityLimiter(FILE_THREADS)
+            outputs = anyio.CapacityLimiter(OUTPUT_THREADS)
             processes = Processes(runner, leases, limits, loaded.environment, _mint)
             toolbox = Toolbox(
                 [
@@ -117,7 +119,7 @@ async def open_gateway(
                     *FileTools(limits, files).tools(),
                     *PatchTools(patches).tools(),
                     *ProcessTools(processes, limits).tools(),
-                    *ShellTools(Shell(processes, limits, files, tasks)).tools(),
+                    *ShellTools(Shell(processes, limits, outputs, tasks)).tools(),
                 ]
             )
             try:
@@ -160,6 +162,8 @@ async def _is_live(runner: Runner, process_id: ProcessId) -> bool:
         return (await runner.status(process_id)).running
     except CodeSpaceError:
         return False  # a handle that is not known any more has no process
+    except RunnerLostError:
+        return True  # nobody knows that it ended; the next runner will not know it at all
 
 
 def _mint(prefix: str) -> str:

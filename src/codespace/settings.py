@@ -3,12 +3,12 @@
 The only reader of the environment. Flags win over the environment, the environment over the file.
 """
 
-import ipaddress
+import difflib
 import json
 import os
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -18,9 +18,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from codespace.domain.errors import CodeSpaceError
 from codespace.domain.ids import WorkspaceId
 from codespace.domain.workspace import Approvals, Environment, Network, Profile
+from codespace.policy.addresses import is_host, is_loopback
 from codespace.policy.environment import DEFAULT_PATH, CommandEnvironment, select
+from codespace.policy.separation import Ground, OwnFile, problems
+from codespace.store.placement import identity, way
 
 PREFIX = "CODESPACE_"
+TOKEN_VARIABLE = f"{PREFIX}HTTP_TOKEN"
 DEFAULT_WORKSPACE = "default"
 
 
@@ -71,7 +75,7 @@ class Settings(_Strict):
     workspaces: dict[str, WorkspaceSettings] = Field(default_factory=dict, min_length=1)
     """The directories that clients may select, by the operator's own names."""
     operations_db: str | None = Field(default=None, min_length=1)
-    """A file for the ledger. Unset: in memory, and nothing survives a restart."""
+    """A file for the ledger, in no workspace. Unset: in memory, and nothing survives a restart."""
     http_host: str = "127.0.0.1"
     """The address that HTTP listens on."""
     http_port: Annotated[int, Field(ge=0, le=65535)] = 8787
@@ -110,7 +114,7 @@ class Settings(_Strict):
     @field_validator("http_allowed_hosts")
     @classmethod
     def _are_hosts(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
-        if not all(map(_is_host, hosts)):
+        if not all(map(is_host, hosts)):
             raise ValueError("takes names such as code.example.org or code.example.org:8443")
         return hosts
 
@@ -153,6 +157,7 @@ def load(
     *,
     path: str | None = None,
     config: str | None = None,
+    token_file: str | None = None,
     flags: Mapping[str, object] | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Loaded:
@@ -162,6 +167,7 @@ def load(
         path: zero configuration: this directory becomes the workspace `default`, with
             `workspace-write`. The current directory, when no workspaces are configured either.
         config: a JSON or TOML file; else `CODESPACE_CONFIG`.
+        token_file: the file that holds `http_token`; wins over the environment and the file.
         flags: settings from the command line, by key; `None` values are left out.
         environ: the environment, for tests; the process's own by default.
 
@@ -171,7 +177,10 @@ def load(
     environ = os.environ if environ is None else environ  # noqa: TID251 -- the one reader
     config = config or environ.get(f"{PREFIX}CONFIG")
     values: dict[str, object] = _read_file(config) if config else {}
+    secrets = not {"http_token", "process_environment"}.isdisjoint(values)
     values.update(_from_environment(environ))
+    if token_file is not None:
+        values["http_token"] = read_token_file(token_file)
     values.update({key: value for key, value in (flags or {}).items() if value is not None})
     if path is not None and "workspaces" in values:
         raise SettingsError("PATH and the configuration's workspaces exclude each other; leave one")
@@ -186,24 +195,30 @@ def load(
         settings = Settings.model_validate(values)
     except ValidationError as error:
         raise SettingsError(_explain(error)) from None
+    named = {"configuration": config, "http_token_file": token_file}
+    _require_separation(settings, named, secret_config=secrets)
     return Loaded(settings, _command_environment(settings, environ))
 
 
-def is_loopback(host: str) -> bool:
-    """Say whether only this machine can reach a server that is bound to `host`."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _is_host(text: str) -> bool:
-    if re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:[0-9]{1,5})?", text):
-        return True
-    try:
-        return bool(ipaddress.IPv6Address(text))
-    except ValueError:
-        return False
+def _require_separation(
+    settings: Settings, named: Mapping[str, str | None], *, secret_config: bool
+) -> None:
+    grounds = [
+        Ground(
+            name,
+            identity(workspace.root),
+            way(workspace.root),
+            writable=workspace.profile is Profile.WORKSPACE_WRITE,
+        )
+        for name, workspace in settings.workspaces.items()
+    ]
+    files = [
+        OwnFile(key, path, way(path), secret=secret_config or key != "configuration")
+        for key, path in {**named, "operations_db": settings.operations_db}.items()
+        if path is not None
+    ]
+    if found := list(problems(grounds, files)):
+        raise SettingsError("; ".join(found))
 
 
 def read_token_file(path: str) -> str:
@@ -258,12 +273,14 @@ _FOREIGN = ("CODESPACE_NAME", "CODESPACE_VSCODE_FOLDER")
 def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:
     """Translate CODESPACE_* variables; an unknown one is an error, not a shrug."""
     values: dict[str, object] = {}
+    keys = (*_TEXTS, *_NUMBERS, *_LISTS, _SWITCH)
     for name, text in environ.items():
         if not name.startswith(PREFIX) or name == f"{PREFIX}CONFIG" or name in _FOREIGN:
             continue
         key = name.removeprefix(PREFIX).lower()
-        if name != name.upper() or key not in (*_TEXTS, *_NUMBERS, *_LISTS, _SWITCH):
-            raise SettingsError(f"the variable {name} is not a setting")
+        if name != name.upper() or key not in keys:
+            names = [PREFIX + known.upper() for known in ("config", *keys)]
+            raise SettingsError(f"the variable {name} {_is_no_setting(name.upper(), names)}")
         # An empty variable is as good as none; but an empty token was meant to be one.
         if text or key == "http_token":
             values[key] = _from_text(name, key, text)
@@ -286,12 +303,21 @@ def _from_text(name: str, key: str, text: str) -> object:
 
 
 def _explain(error: ValidationError) -> str:
-    problems: Sequence[str] = [
+    return "; ".join(
         f"{'.'.join(map(str, item['loc'])) or 'the configuration'}: "
-        + ("is not a setting" if item["type"] == "extra_forbidden" else _takes(item["msg"]))
+        + (_unknown(item["loc"]) if item["type"] == "extra_forbidden" else _takes(item["msg"]))
         for item in error.errors(include_url=False, include_input=False)
-    ]
-    return "; ".join(problems)
+    )
+
+
+def _unknown(place: tuple[int | str, ...]) -> str:
+    model = Settings if len(place) == 1 else WorkspaceSettings
+    return _is_no_setting(str(place[-1]), model.model_fields)
+
+
+def _is_no_setting(word: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return "is not a setting" + (f" (did you mean {near[0]}?)" if near else "")
 
 
 def _takes(message: str) -> str:

@@ -79,7 +79,7 @@ def test_every_setting_is_in_the_file_in_the_environment_and_a_flag(root: Path) 
         "max_processes": 3,
         "runner": "in-process",
     }
-    file = root / "settings.json"
+    file = root.with_name("settings.json")
     workspaces = {"demo": {"root": str(root)}}
     write_config(file, workspaces, **values)
     from_file = load(config=str(file), environ={}).settings

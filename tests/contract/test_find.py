@@ -86,6 +86,18 @@ async def test_ignored_files_are_listed_only_when_asked_for(space: Space) -> Non
     assert await paths(space, include_ignored=True) == every
 
 
+async def test_what_is_called_gitignore_and_cannot_be_read_rules_nothing(space: Space) -> None:
+    space.write(".gitignore", "*.log\n")
+    for path in ("a.log", "pipe/a.log", "huge/a.txt", "huge/b.log"):
+        space.write(path, "needle\n")
+    os.mkfifo(space.root / "pipe" / ".gitignore")
+    with (space.root / "huge" / ".gitignore").open("wb") as huge:
+        huge.truncate(1024**4)
+    assert await paths(space, glob="*/*") == ["huge/.gitignore", "huge/a.txt"]
+    reply = await space.call("grep", pattern="needle")
+    assert [match["path"] for match in reply.each("matches")] == ["huge/a.txt"]
+
+
 @pytest.mark.requirement("find.no-symlinks", "paths.never-follow-a-symlink")
 async def test_symlinks_are_neither_listed_nor_followed(space: Space) -> None:
     space.write("real/a.txt")

@@ -68,6 +68,14 @@ async def test_patterns_are_ripgreps_regular_expressions(
     assert [line for _, line in places(reply)] == lines
 
 
+async def test_a_line_ends_before_either_kind_of_line_break(space: Space) -> None:
+    space.write("crlf.txt", "needle\r\nneedle \r\n")
+    space.write("lf.txt", "needle\nneedle \n")
+    reply = await space.call("grep", pattern="needle$")
+    assert places(reply) == [("crlf.txt", 1), ("lf.txt", 1)]
+    assert {match["text"] for match in reply.each("matches")} == {"needle"}
+
+
 async def test_a_pattern_that_is_none_is_an_invalid_argument(space: Space) -> None:
     for pattern in ("(", "", "a\nb", "x" * 4_097):
         reply = await space.refused(ErrorCode.INVALID_ARGUMENT, "grep", pattern=pattern)

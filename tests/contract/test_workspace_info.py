@@ -235,10 +235,11 @@ async def test_the_limits_of_the_contract_are_in_force(space: Space) -> None:
 
 @pytest.mark.requirement("info.limits", "workspaces.network", "workspaces.profile")
 async def test_the_operators_own_limits_and_policy_are_told(tmp_path: Path, root: Path) -> None:
+    (tmp_path / "plain").mkdir()
     config = write_config(
         tmp_path / "codespace.json",
         {
-            "plain": {"root": str(root)},
+            "plain": {"root": str(tmp_path / "plain")},
             "open": {"root": str(root), "profile": "workspace-write", "network": "enabled"},
         },
         process_timeout_secs=12.5,

@@ -65,6 +65,14 @@ class FailingSyscalls(Syscalls):
         self.faults.check("chmod")
         super().chmod(fd, mode)
 
+    def set_attribute(self, fd: int, name: str, value: bytes) -> None:
+        self.faults.check("set_attribute", name)
+        super().set_attribute(fd, name, value)
+
+    def remove_attribute(self, fd: int, name: str) -> None:
+        self.faults.check("remove_attribute", name)
+        super().remove_attribute(fd, name)
+
     def sync(self, fd: int) -> None:
         # The other programs of a test machine have much to sync; a test does not wait for them.
         self.faults.check("sync")

@@ -8,13 +8,16 @@ from pathlib import Path
 import anyio
 import pytest
 
-from codespace.bootstrap import MEMORY_WARNING, VERSION, Gateway, open_gateway
+from codespace import bootstrap
+from codespace.bootstrap import FILE_THREADS, MEMORY_WARNING, VERSION, Gateway, open_gateway
 from codespace.domain.errors import CodeSpaceError, ErrorCode
+from codespace.domain.ids import ProcessId
 from codespace.domain.tool import Json
 from codespace.gateway.dispatch import UnknownToolError
 from codespace.settings import Loaded, SettingsError, load
 from codespace.store.engine import Store
 from codespace.store.errors import StoreError
+from doubles.fake_runner import FakeRunner, unknown_process
 
 pytestmark = pytest.mark.anyio
 
@@ -24,6 +27,13 @@ ADD = "*** Begin Patch\n*** Add File: new.txt\n+hello\n*** End Patch"
 def loaded(root: Path, **settings: object) -> Loaded:
     """Settings of one writable workspace named `default`."""
     return load(path=str(root), flags=settings, environ={"PATH": "/usr/bin:/bin"})
+
+
+def below(directory: Path, name: str) -> Path:
+    """Make a directory and return it."""
+    made = directory / name
+    made.mkdir()
+    return made
 
 
 async def test_a_call_returns_its_result_or_raises_its_error(tmp_path: Path) -> None:
@@ -49,6 +59,19 @@ async def test_every_tool_is_exposed_under_its_own_name(tmp_path: Path) -> None:
         assert info["tools_exposed"] == list(gateway.toolbox.names)
     assert (info["version"], info["transports"]) == (VERSION, ["stdio"])
     assert re.fullmatch(r"\d+\.\d+\.\d+", VERSION)
+
+
+async def test_huge_reads_do_not_hold_up_the_output_of_a_command(tmp_path: Path) -> None:
+    with (tmp_path / "huge").open("wb") as huge:
+        huge.truncate(1024**4)
+    looking = {"workspace_id": "default", "path": "huge"}
+    text = {"workspace_id": "default", "command": "yes | head -c 200000"}
+    async with open_gateway(loaded(tmp_path)) as gateway, anyio.create_task_group() as tasks:
+        for _ in range(2 * FILE_THREADS):
+            tasks.start_soon(gateway.call, "read", looking)
+        with anyio.fail_after(gateway.limits.grep_timeout_ms / 1_000 / 2):
+            assert (await gateway.call("bash", text))["full_output_path"]
+        tasks.cancel_scope.cancel()
 
 
 async def test_the_operators_limits_are_in_force(tmp_path: Path) -> None:
@@ -104,13 +127,13 @@ async def test_a_ledger_that_is_something_else_is_refused(tmp_path: Path) -> Non
     place = tmp_path / "ledger.db"
     place.write_text("no database " * 500, encoding="utf-8")
     with pytest.raises(StoreError):
-        async with open_gateway(loaded(tmp_path, operations_db=str(place))):
+        async with open_gateway(loaded(below(tmp_path, "root"), operations_db=str(place))):
             pass
 
 
 async def test_a_gateway_that_ends_lets_go_of_its_ledger(tmp_path: Path) -> None:
     place = str(tmp_path / "ledger.db")
-    async with open_gateway(loaded(tmp_path, operations_db=place)):
+    async with open_gateway(loaded(below(tmp_path, "root"), operations_db=place)):
         with pytest.raises(StoreError):
             Store(place, patience_seconds=0)
     Store(place, patience_seconds=0).close()
@@ -140,7 +163,7 @@ async def test_there_is_no_warning_where_there_is_nothing_to_lose(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, served: tuple[str, ...]
 ) -> None:
     kept = {"operations_db": str(tmp_path / "ledger.db")} if served else {}
-    async with open_gateway(loaded(tmp_path, **kept), transports=served):
+    async with open_gateway(loaded(below(tmp_path, "root"), **kept), transports=served):
         pass
     assert caplog.records == []
 
@@ -148,9 +171,9 @@ async def test_there_is_no_warning_where_there_is_nothing_to_lose(
 async def test_each_workspace_has_the_policy_of_its_settings(tmp_path: Path) -> None:
     config = tmp_path / "c.json"
     workspaces = {
-        "looking": {"root": str(tmp_path)},
+        "looking": {"root": str(below(tmp_path, "looking"))},
         "contained": {
-            "root": str(tmp_path),
+            "root": str(below(tmp_path, "contained")),
             "profile": "workspace-write",
             "network": "enabled",
             "environment": "linux-container",
@@ -172,3 +195,11 @@ async def _refusal(gateway: Gateway, name: str, **arguments: object) -> str:
     with pytest.raises(CodeSpaceError) as caught:
         await gateway.call(name, arguments)
     return caught.value.code.value
+
+
+async def test_a_lease_outlives_a_runner_that_was_lost_before_it_could_tell() -> None:
+    runner = FakeRunner()
+    runner.lose("status")
+    assert await bootstrap._is_live(runner, ProcessId("proc-1"))  # pyright: ignore[reportPrivateUsage] -- what the leases ask
+    runner.failures["status"] = unknown_process()
+    assert not await bootstrap._is_live(runner, ProcessId("proc-1"))  # pyright: ignore[reportPrivateUsage] -- as above

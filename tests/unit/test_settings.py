@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codespace.domain.workspace import Approvals, Environment, Network, Profile
-from codespace.settings import Loaded, SettingsError, is_loopback, load, read_token_file
+from codespace.settings import Loaded, SettingsError, load, read_token_file
 
 TOKEN = "0123456789abcdef-secret"
 BARE = {"PATH": "/usr/bin", "HOME": "/home/op"}
@@ -19,10 +19,17 @@ def configured(tmp_path: Path, **settings: object) -> Loaded:
 
 
 def written(tmp_path: Path, **settings: object) -> str:
-    settings.setdefault("workspaces", {"demo": {"root": str(tmp_path)}})
+    settings.setdefault("workspaces", {"demo": {"root": str(root_of(tmp_path))}})
     file = tmp_path / "codespace.json"
     file.write_text(json.dumps(settings), encoding="utf-8")
     return str(file)
+
+
+def root_of(tmp_path: Path) -> Path:
+    """Return a directory to register, beside the files that say so."""
+    root = tmp_path / "root"
+    root.mkdir(exist_ok=True)
+    return root
 
 
 def refusal(tmp_path: Path, **settings: object) -> str:
@@ -69,7 +76,7 @@ def test_a_path_beside_configured_workspaces_is_refused(tmp_path: Path) -> None:
 def test_a_path_joins_the_settings_of_a_file_without_workspaces(tmp_path: Path) -> None:
     file = tmp_path / "codespace.toml"
     file.write_text("http_port = 9\n", encoding="utf-8")
-    loaded = load(path=str(tmp_path), config=str(file), environ={})
+    loaded = load(path=str(root_of(tmp_path)), config=str(file), environ={})
     assert (loaded.workspace_ids, loaded.settings.http_port) == (("default",), 9)
 
 
@@ -78,7 +85,7 @@ def test_a_file_without_workspaces_serves_the_current_directory(
 ) -> None:
     file = tmp_path / "codespace.toml"
     file.write_text("http_port = 9\n", encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(root_of(tmp_path))
     loaded = load(config=str(file), environ={})
     assert (loaded.workspace_ids, loaded.settings.http_port) == (("default",), 9)
 
@@ -115,7 +122,7 @@ def test_a_workspace_in_a_file_is_read_only_and_restricted_unless_it_says_otherw
 
 def test_every_setting_of_a_workspace_is_read(tmp_path: Path) -> None:
     given = {
-        "root": str(tmp_path),
+        "root": str(root_of(tmp_path)),
         "profile": "workspace-write",
         "network": "enabled",
         "approvals": "off",
@@ -132,7 +139,7 @@ def test_json_and_toml_mean_the_same(tmp_path: Path) -> None:
     toml.write_text(
         'http_port = 9\nprocess_timeout_secs = 5\nhttp_allowed_hosts = ["a.example:1"]\n'
         'process_environment_pass = ["CI"]\nhttp_allow_insecure_bind = true\n'
-        f'[process_environment]\nA = "b"\n[workspaces.demo]\nroot = "{tmp_path}"\n',
+        f'[process_environment]\nA = "b"\n[workspaces.demo]\nroot = "{root_of(tmp_path)}"\n',
         encoding="utf-8",
     )
     same = configured(
@@ -194,7 +201,8 @@ def test_a_file_that_holds_no_object_is_refused(tmp_path: Path, text: str) -> No
 @pytest.mark.parametrize(
     ("settings", "key"),
     [
-        ({"http_prot": 1}, "http_prot: is not a setting"),
+        ({"http_prot": 1}, "http_prot: is not a setting (did you mean http_port?)"),
+        ({"zzz": 1}, "zzz: is not a setting"),
         ({"http_port": 65_536}, "http_port: "),
         ({"http_port": -1}, "http_port: "),
         ({"http_port": "8787"}, "http_port: "),
@@ -240,6 +248,10 @@ def test_a_file_that_holds_no_object_is_refused(tmp_path: Path, text: str) -> No
         ({"workspaces": {"demo": {"root": "/dev/null"}}}, "workspaces.demo.root: takes a dir"),
         ({"workspaces": {"demo": {"root": 1}}}, "workspaces.demo.root: "),
         ({"workspaces": {"demo": {"root": "/", "x": 1}}}, "workspaces.demo.x: is not a setting"),
+        (
+            {"workspaces": {"demo": {"root": "/", "profil": "x"}}},
+            "workspaces.demo.profil: is not a setting (did you mean profile?)",
+        ),
         ({"workspaces": {"demo": {"root": "/", "profile": "rw"}}}, "workspaces.demo.profile: "),
         ({"workspaces": {"demo": {"root": "/", "network": "on"}}}, "workspaces.demo.network: "),
         ({"workspaces": {"demo": {"root": "/", "approvals": "confirm"}}}, "takes 'off'"),
@@ -282,7 +294,6 @@ def test_a_public_address_takes_a_token_or_insistence(
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "[::1]", "localhost"])
 def test_a_loopback_address_needs_no_token(tmp_path: Path, host: str) -> None:
-    assert is_loopback(host)
     assert configured(tmp_path, http_host=host).settings.http_host == host
 
 
@@ -339,9 +350,18 @@ def test_a_switch_is_on_in_words_and_in_numbers(tmp_path: Path, text: str) -> No
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("CODESPACE_HTTP_PROT", "1", "CODESPACE_HTTP_PROT is not a setting"),
+        (
+            "CODESPACE_HTTP_PROT",
+            "1",
+            "CODESPACE_HTTP_PROT is not a setting (did you mean CODESPACE_HTTP_PORT?)",
+        ),
+        ("CODESPACE_CONFIGURATION", "x", "(did you mean CODESPACE_CONFIG?)"),
         ("CODESPACE_HTTP_PROT", "", "CODESPACE_HTTP_PROT is not a setting"),
-        ("CODESPACE_http_port", "1", "CODESPACE_http_port is not a setting"),
+        (
+            "CODESPACE_http_port",
+            "1",
+            "CODESPACE_http_port is not a setting (did you mean CODESPACE_HTTP_PORT?)",
+        ),
         ("CODESPACE_WORKSPACES", "{}", "CODESPACE_WORKSPACES is not a setting"),
         ("CODESPACE_PROCESS_ENVIRONMENT", "A=b", "is not a setting"),
         ("CODESPACE_", "1", "CODESPACE_ is not a setting"),
@@ -439,6 +459,121 @@ def test_a_token_file_that_cannot_be_read_is_refused(tmp_path: Path, content: by
         (tmp_path / "token").write_bytes(content)
     with pytest.raises(SettingsError, match="token file"):
         read_token_file(str(tmp_path / "token"))
+
+
+# What must be apart.
+
+
+def split_config(tmp_path: Path, profile: str = "workspace-write", **settings: object) -> str:
+    """Write a configuration with one workspace beside it, and return its name."""
+    workspaces = {"demo": {"root": str(root_of(tmp_path)), "profile": profile}}
+    return written(tmp_path, workspaces=workspaces, **settings)
+
+
+@pytest.mark.parametrize("profile", ["read-only", "workspace-write"])
+@pytest.mark.parametrize(
+    "place", ["root/l.db", "root/deep/new/l.db", "x/../root/l.db", "into/l.db", "root/out/l.db"]
+)
+def test_a_ledger_that_clients_could_reach_is_refused(
+    tmp_path: Path, profile: str, place: str
+) -> None:
+    config = split_config(tmp_path, profile, operations_db=str(tmp_path / place))
+    (tmp_path / "x").mkdir()
+    (tmp_path / "into").symlink_to("root")
+    (tmp_path / "root" / "out").symlink_to(tmp_path / "x")
+    with pytest.raises(SettingsError, match=r"operations_db: .*'demo'.*outside of every workspace"):
+        load(config=config, environ=BARE)
+
+
+def test_a_ledger_beside_the_workspace_is_taken(tmp_path: Path) -> None:
+    place = str(tmp_path / "root-of-it" / "l.db")
+    config = split_config(tmp_path, operations_db=place)
+    assert load(config=config, environ=BARE).settings.operations_db == place
+
+
+def test_a_relative_ledger_in_the_served_directory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SettingsError, match=r"operations_db: 'ledger\.db' lies in"):
+        load(path=".", environ={"CODESPACE_OPERATIONS_DB": "ledger.db"})
+
+
+@pytest.mark.parametrize("profile", ["read-only", "workspace-write"])
+def test_a_token_file_that_clients_could_read_is_refused(tmp_path: Path, profile: str) -> None:
+    config = split_config(tmp_path, profile)
+    (tmp_path / "root" / "token").write_text(TOKEN, encoding="utf-8")
+    (tmp_path / "token").symlink_to("root/token")
+    with pytest.raises(SettingsError, match=r"http_token_file: .*lies in the workspace") as caught:
+        load(config=config, token_file=str(tmp_path / "token"), environ=BARE)
+    assert TOKEN not in str(caught.value)
+
+
+def test_a_token_file_wins_over_the_variable(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text(f"{TOKEN}-of-the-file", encoding="utf-8")
+    loaded = load(
+        config=split_config(tmp_path),
+        token_file=str(tmp_path / "token"),
+        environ={"CODESPACE_HTTP_TOKEN": TOKEN},
+    )
+    assert loaded.settings.http_token == f"{TOKEN}-of-the-file"
+
+
+@pytest.mark.parametrize(
+    ("profile", "more", "taken"),
+    [
+        ("read-only", {}, True),
+        ("read-only", {"http_token": TOKEN}, False),
+        ("read-only", {"process_environment": {"A": "b"}}, False),
+        ("workspace-write", {}, False),
+    ],
+)
+def test_a_configuration_in_a_workspace_is_one_that_clients_may_see_and_not_change(
+    tmp_path: Path, profile: str, more: dict[str, object], *, taken: bool
+) -> None:
+    workspaces = {"demo": {"root": str(tmp_path), "profile": profile}}
+    config = written(tmp_path, workspaces=workspaces, **more)
+    if taken:
+        assert load(config=config, environ=BARE).workspace_ids == ("demo",)
+        return
+    with pytest.raises(SettingsError, match=r"configuration: .*lies in the workspace 'demo'"):
+        load(config=config, environ=BARE)
+
+
+@pytest.mark.parametrize("again", ["a", "a/.", "a/../a", "other"])
+def test_a_directory_is_registered_once(tmp_path: Path, again: str) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "other").symlink_to("a")
+    workspaces = {"one": {"root": f"{tmp_path}/a"}, "two": {"root": f"{tmp_path}/{again}"}}
+    text = refusal(tmp_path, workspaces=workspaces)
+    assert text == (
+        "workspaces.two.root: is the same directory as that of 'one'; register each directory once"
+    )
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner", "taken"),
+    [
+        ("read-only", "read-only", True),
+        ("read-only", "workspace-write", True),
+        ("workspace-write", "read-only", False),
+        ("workspace-write", "workspace-write", False),
+    ],
+)
+def test_a_workspace_lies_in_another_only_where_nobody_can_move_it(
+    tmp_path: Path, outer: str, inner: str, *, taken: bool
+) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    workspaces = {
+        "inner": {"root": str(tmp_path / "a" / "b"), "profile": inner},
+        "outer": {"root": str(tmp_path / "a"), "profile": outer},
+    }
+    if taken:
+        assert configured(tmp_path, workspaces=workspaces).workspace_ids == ("inner", "outer")
+        return
+    text = refusal(tmp_path, workspaces=workspaces)
+    assert text.startswith("workspaces.inner.root: lies in the workspace 'outer'")
+    assert "make 'outer' read-only" in text
 
 
 # What commands get.

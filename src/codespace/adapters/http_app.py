@@ -15,6 +15,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from codespace.adapters.http_guard import Access, Guard
+from codespace.adapters.http_ids import WholeIds
 from codespace.adapters.http_protocol import GRANTED, Patience, protocol_for
 from codespace.adapters.late import LateSends
 from codespace.domain.limits import Limits
@@ -42,7 +43,8 @@ class HttpServer:
 
 def build_app(manager: StreamableHTTPSessionManager, access: Access) -> ASGIApp:
     """Return the ASGI application. Every route is inside the guard."""
-    app = Starlette(routes=[Route("/mcp", LateSends(StreamableHTTPASGIApp(manager)))])
+    route = Route("/mcp", WholeIds(LateSends(StreamableHTTPASGIApp(manager))))
+    app = Starlette(routes=[route])
     return Guard(app, access)
 
 

@@ -11,10 +11,24 @@ from cyclopts import App, CycloptsError
 from rich.console import Console
 
 from codespace.bootstrap import VERSION
-from codespace.settings import SettingsError
+from codespace.cli.secrecy import keep_to_itself
+from codespace.settings import TOKEN_VARIABLE, SettingsError
 from codespace.store.errors import StoreError
 
 BAD_USE = 2
+
+CALL_EXAMPLES = """\
+Arguments are key=value. A value for something other than text is JSON;
+key=@FILE takes the text of a file, and key=@- that of stdin.
+
+Examples:
+  codespace call find glob='**/*.py'
+  codespace call read path=README.md max_bytes=1000
+  codespace call apply_patch patch=@change.patch check_only=true
+  codespace call bash command='make test' --path ~/project
+  codespace call workspace_info --url http://127.0.0.1:8787/mcp \\
+    --token-file token.txt
+"""
 
 app = App(
     name="codespace",
@@ -23,7 +37,12 @@ app = App(
     help_format="plaintext",
 )
 app.command("codespace.cli.serve:serve", name="serve", help="Serve MCP over stdio or HTTP.")
-app.command("codespace.cli.call:call", name="call", help="Call one tool and print its answer.")
+app.command(
+    "codespace.cli.call:call",
+    name="call",
+    help="Call one tool and print its answer.",
+    help_epilogue=CALL_EXAMPLES,
+)
 app.command("codespace.cli.call:tools", name="tools", help="List the tools.")
 app.command("codespace.cli.doctor:doctor", name="doctor", help="Say what works on this machine.")
 app.command("codespace.cli.demo:demo", name="demo", help="Walk through what it does, for real.")
@@ -31,6 +50,7 @@ app.command("codespace.cli.demo:demo", name="demo", help="Walk through what it d
 
 def main() -> None:
     """Run the command line of this process and exit."""
+    keep_to_itself(TOKEN_VARIABLE)
     code = run(sys.argv[1:])
     if any(not thread.daemon for thread in threading.enumerate()[1:]):
         # A look at something huge cannot be interrupted; everything else has ended by now.

@@ -9,7 +9,8 @@ from typing import Annotated, cast
 import anyio
 from cyclopts import Parameter
 
-from codespace.adapters.client import FAILURES, connect_http
+from codespace import logs
+from codespace.adapters.client import FAILURES, TurnedAwayError, connect_http
 from codespace.bootstrap import Gateway, open_gateway
 from codespace.cli.flags import Directory, Flags, load_settings
 from codespace.domain.errors import CodeSpaceError
@@ -43,9 +44,13 @@ def call(
     and ends the processes that it started. Exit code 1 when the answer is an error.
     """
     if url is not None:
+        logs.configure()
         token = None if token_file is None else read_token_file(token_file)
         try:
             return anyio.run(_call_remote, url, token, tool, arguments, json_text)
+        except TurnedAwayError as error:
+            advice = " Name a file with it: --token-file FILE." if error.wants_token else ""
+            raise SettingsError(f"{url}: {error}{advice}") from None
         except FAILURES as error:
             raise SettingsError(f"{url} does not answer as a gateway: {error}") from None
     loaded = load_settings(path, flags)

@@ -10,6 +10,7 @@ from typing import Annotated
 import anyio
 from cyclopts import Parameter
 
+from codespace import logs
 from codespace.adapters.client import Connection, Era, connect_http, connect_stdio
 from codespace.cli.server_process import serving_http
 from codespace.cli.walk import StepError, Walk, make_project
@@ -26,6 +27,7 @@ def demo(
 
     Exit code 0 only if each step held.
     """
+    logs.configure()
     with tempfile.TemporaryDirectory(prefix="codespace-demo-") as directory:
         root = Path(directory, "project")
         root.mkdir()

@@ -11,8 +11,8 @@ from codespace.bootstrap import VERSION
 from codespace.cli.flags import Directory, Flags, load_settings
 from codespace.runner.sandbox import probe
 from codespace.settings import Loaded, SettingsError
-from codespace.store.engine import Store
 from codespace.store.errors import StoreError
+from codespace.store.inspection import inspect
 from codespace.workspace.ripgrep import ripgrep_path
 
 Verdict = Literal["ok", "note", "FAIL"]
@@ -117,9 +117,19 @@ def _configuration(loaded: Loaded) -> Iterator[Finding]:
             "set operations_db to a file",
         )
         return
+    yield _ledger(settings.operations_db)
+
+
+def _ledger(path: str) -> Finding:
     try:
-        Store(settings.operations_db).close()
+        seen = inspect(path)
     except StoreError as error:
-        yield Finding("FAIL", "ledger", str(error), "mend the file, or name another")
-    else:
-        yield Finding("ok", "ledger", settings.operations_db)
+        return Finding("FAIL", "ledger", str(error), "mend the file, or name another")
+    if seen.holder is not None:
+        return Finding(
+            "note",
+            "ledger",
+            f"{path}: in use by process {seen.holder}",
+            "stop that gateway before you start another with this ledger",
+        )
+    return Finding("ok", "ledger", path if seen.exists else f"{path}: the first start makes it")

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from codespace import logs
-from codespace.settings import Loaded, load, read_token_file
+from codespace.settings import Loaded, load
 
 Directory = Annotated[str | None, Parameter(help="Directory to serve as workspace `default`.")]
 
@@ -46,12 +46,10 @@ class Flags:
 
     def settings(self) -> Mapping[str, object]:
         """Return the settings that were given, by their keys."""
-        token_file = self.http_token_file
         return {
             "operations_db": self.operations_db,
             "http_host": self.http_host,
             "http_port": self.http_port,
-            "http_token": None if token_file is None else read_token_file(token_file),
             "http_allowed_hosts": self.http_allowed_hosts,
             "http_allow_insecure_bind": self.http_allow_insecure_bind,
             "process_timeout_secs": self.process_timeout_secs,
@@ -69,6 +67,11 @@ def load_settings(path: str | None, flags: Flags | None) -> Loaded:
         SettingsError: naming the key and what it takes.
     """
     flags = flags or Flags()
-    loaded = load(path=path, config=flags.config, flags=flags.settings())
+    loaded = load(
+        path=path,
+        config=flags.config,
+        token_file=flags.http_token_file,
+        flags=flags.settings(),
+    )
     logs.configure(loaded.settings.log_level)
     return loaded

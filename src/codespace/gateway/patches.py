@@ -30,6 +30,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _THREADS = 4
+_FORGETFUL = (
+    " The ledger of this gateway is in memory, so what was recorded before its last start is"
+    " forgotten: read the files to see whether the patch was applied."
+)
 
 _Slot = tuple[WorkspaceId, OperationKey | None, OperationId | None]
 
@@ -130,7 +134,10 @@ class Patches:
         if len(found) > 1:
             raise _not_found("Several workspaces used this operation key; give workspace_id, too.")
         if not found:
-            raise _not_found("No operation is recorded under this id or key.")
+            raise _not_found(
+                "No operation is recorded under this id or key."
+                + ("" if self.operations.lasting else _FORGETFUL)
+            )
         return found[0]
 
     async def drain(self) -> None:

@@ -13,13 +13,12 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import QueuePool, StaticPool
 
-from codespace.store.errors import StoreError
+from codespace.store.errors import StoreError, damaged, foreign, too_new
 from codespace.store.ownership import WriterLock, claim
-from codespace.store.schema import MIGRATIONS, migrate, schema_number
+from codespace.store.schema import APPLICATION_ID, MIGRATIONS, migrate, schema_number
 
 __all__ = ["Store", "StoreError"]
 
-_APPLICATION_ID = 0x436F6453  # "CodS": tells our files from anybody else's
 _BUSY_MS = 5_000
 _WAL_KEPT_BYTES = 4 * 1024 * 1024
 
@@ -29,6 +28,7 @@ class Store:
 
     Attributes:
         durable: whether a commit survives a power cut; a killed process never loses one.
+        lasting: whether anything survives the end of this process: not in memory.
     """
 
     def __init__(
@@ -44,6 +44,7 @@ class Store:
                 in use by another process.
         """
         self.durable = durable
+        self.lasting = path is not None
         self._writing = threading.RLock()
         self._lock: WriterLock | None = None
         if path is None:
@@ -152,6 +153,8 @@ class Store:
             connection.execute(f"PRAGMA synchronous = {'FULL' if self.durable else 'OFF'}")
             connection.execute(f"PRAGMA journal_size_limit = {_WAL_KEPT_BYTES}")
             connection.execute("PRAGMA trusted_schema = OFF")
+            # What is dropped was the content of files.
+            connection.execute("PRAGMA secure_delete = ON")
         except BaseException:
             connection.close()
             raise
@@ -163,11 +166,7 @@ class Store:
             with self._writer.begin() as connection:
                 number = schema_number(connection)
                 if number > len(MIGRATIONS):
-                    raise StoreError(
-                        f"The operations database {path!r} was written by a newer version of"
-                        " CodeSpace. Upgrade this one, or give it another database with"
-                        " CODESPACE_OPERATIONS_DB."
-                    )
+                    raise too_new(path)
                 migrate(connection, number)
         except (sqlite3.Error, SQLAlchemyError) as error:
             raise _unusable(path, error) from error
@@ -175,14 +174,11 @@ class Store:
     def _require_ours(self, path: str) -> None:
         found: int = self._raw.execute("PRAGMA application_id").fetchone()[0]
         tables: int = self._raw.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if tables and found != _APPLICATION_ID:
-            raise StoreError(
-                f"{path!r} is a database of another program; give CODESPACE_OPERATIONS_DB a file"
-                " of its own."
-            )
+        if tables and found != APPLICATION_ID:
+            raise foreign(path)
         if not tables:
             self._raw.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            self._raw.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+            self._raw.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         elif self._raw.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
             raise sqlite3.DatabaseError("the pages contradict each other")
         if path != ":memory:":
@@ -212,7 +208,4 @@ def _failed(error: Exception) -> StoreError:
 
 def _unusable(path: str, error: Exception) -> StoreError:
     cause = error.__cause__ if isinstance(error, SQLAlchemyError) else error
-    return StoreError(
-        f"The operations database {path!r} is damaged or is no database ({cause or error}). Move it"
-        " away, or give another one with CODESPACE_OPERATIONS_DB."
-    )
+    return damaged(path, cause or error)

@@ -13,3 +13,27 @@ class StoreError(Exception):
         super().__init__(message)
         self.message = message
         self.full = full
+
+
+def damaged(path: str, reason: object) -> StoreError:
+    """The file is broken, or was never a database."""
+    return StoreError(
+        f"The operations database {path!r} is damaged or is no database ({reason}). Move it"
+        " away, or give another one with CODESPACE_OPERATIONS_DB."
+    )
+
+
+def foreign(path: str) -> StoreError:
+    """The database holds something else."""
+    return StoreError(
+        f"{path!r} is a database of another program; give CODESPACE_OPERATIONS_DB a file of its"
+        " own."
+    )
+
+
+def too_new(path: str) -> StoreError:
+    """The database has had migrations that this version does not know."""
+    return StoreError(
+        f"The operations database {path!r} was written by a newer version of CodeSpace. Upgrade"
+        " this one, or give it another database with CODESPACE_OPERATIONS_DB."
+    )

@@ -49,6 +49,11 @@ class Operations:
 
     store: Store
 
+    @property
+    def lasting(self) -> bool:
+        """Whether the records survive the end of this process."""
+        return self.store.lasting
+
     def find(self, operation_id: OperationId) -> Operation | None:
         """Return the record of `operation_id`."""
         found = self._select(OPERATIONS.c.operation_id == operation_id)

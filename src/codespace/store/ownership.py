@@ -1,5 +1,6 @@
 """The database's files belong to one user and to one writing process at a time."""
 
+import errno
 import fcntl
 import os
 import stat
@@ -8,9 +9,12 @@ from pathlib import Path
 
 from codespace.store.errors import StoreError
 
+COMPANIONS = ("-wal", "-shm", "-journal")
+"""What SQLite may keep beside a database, by the ends of the names."""
+LOCK = ".lock"
+
 _OWNER_ONLY = 0o600
 _POLL_SECONDS = 0.02
-_FOREIGN_BITS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class WriterLock:
@@ -26,7 +30,7 @@ class WriterLock:
         Raises:
             StoreError: another process holds it. The message names it.
         """
-        self._descriptor = _open_private(f"{database}.lock")
+        self._descriptor = _open_private(f"{database}{LOCK}")
         try:
             self._take(database, patience_seconds)
         except BaseException:
@@ -84,9 +88,9 @@ def claim(path: str, *, patience_seconds: float = 3.0) -> tuple[str, WriterLock]
         # Only with the lock held: closing any descriptor of a file drops this process's own
         # record locks on it, which are what SQLite uses.
         os.close(_open_private(str(resolved)))
-        for suffix in ("-wal", "-shm"):
+        for suffix in COMPANIONS:
             companion = f"{resolved}{suffix}"
-            if Path(companion).exists():
+            if os.path.lexists(companion):
                 os.close(_open_private(companion))
     except BaseException:
         lock.release()
@@ -102,8 +106,27 @@ def _make_directories(directory: Path) -> None:
     directory.mkdir(0o700, exist_ok=True)
 
 
+def require_own(path: str, status: os.stat_result) -> None:
+    """Refuse a file that somebody else could have put there or could reach by another name.
+
+    Raises:
+        StoreError: it is no regular file, is another user's, or has several names.
+    """
+    if not stat.S_ISREG(status.st_mode):
+        raise StoreError(f"{path!r} is no regular file; name another one.")
+    if status.st_uid != os.geteuid():
+        raise StoreError(
+            f"{path!r} belongs to another user; run the gateway as that one, or name another file."
+        )
+    if status.st_nlink != 1:
+        raise StoreError(
+            f"{path!r} has more than one name (hard links), by which others could reach it; remove"
+            " those, or name another file."
+        )
+
+
 def _open_private(path: str) -> int:
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
     try:
         descriptor = os.open(path, flags, _OWNER_ONLY)
         try:
@@ -112,15 +135,15 @@ def _open_private(path: str) -> int:
             os.close(descriptor)
             raise
     except OSError as error:
+        reason = "it is a symbolic link" if error.errno == errno.ELOOP else error.strerror
         raise StoreError(
-            f"{path!r} cannot be opened for writing by its owner alone: {error.strerror}."
+            f"{path!r} cannot be opened for writing by its owner alone: {reason}."
         ) from error
     return descriptor
 
 
 def _make_private(path: str, descriptor: int) -> None:
-    mode = os.fstat(descriptor).st_mode
-    if not stat.S_ISREG(mode):
-        raise StoreError(f"{path!r} is no regular file; name another one.")
-    if mode & _FOREIGN_BITS:
+    status = os.fstat(descriptor)
+    require_own(path, status)
+    if stat.S_IMODE(status.st_mode) != _OWNER_ONLY:
         os.fchmod(descriptor, _OWNER_ONLY)

@@ -20,6 +20,9 @@ from sqlalchemy import (
     select,
 )
 
+APPLICATION_ID = 0x436F6453
+"""`CodS`, in the header of the file: tells ours from anybody else's."""
+
 METADATA = MetaData()
 
 MIGRATIONS_TABLE = Table(

@@ -65,7 +65,7 @@ def _image(file: PlannedFile, found: Found | None) -> FileImage:
         before=found.data,
         before_version=found.version,
         planned_version=version_of(file.after),
-        mode=found.mode,
+        mode=found.attributes.mode_alone(found.mode),
         uid=found.uid,
         gid=found.gid,
     )

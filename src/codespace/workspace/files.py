@@ -6,6 +6,7 @@ How a path becomes a descriptor is `directory`'s business.
 import base64
 import hashlib
 import os
+import threading
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,11 +14,16 @@ from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.limits import Limits
 from codespace.domain.paths import clean, shown_raw
 from codespace.domain.workspace import Root
+from codespace.workspace.deadline import Deadline
 from codespace.workspace.directory import RootDirectory, failure, open_root
 
 _CHUNK_BYTES = 1024 * 1024
 _CHARACTER_MAX_BYTES = 4
 _ATTEMPTS = 3
+_TOO_LONG = (
+    "Reading the whole file for its version took longer than {limit} ms; look at a part of it with"
+    " a command, such as tail or sed."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,16 @@ class _Snapshot:
     stable: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """Which bytes to keep of a file that holds no more than `largest`, and until when."""
+
+    offset: int
+    count: int
+    largest: int | None
+    deadline: Deadline
+
+
 class LargerThanExpectedError(Exception):
     """The file is larger than the caller has the time for; nothing was read."""
 
@@ -58,6 +74,7 @@ def read(
     max_bytes: int,
     limits: Limits,
     largest: int | None = None,
+    abandoned: threading.Event | None = None,
 ) -> FileContent:
     """Return up to `max_bytes` of the file at the client's `path`, from byte `offset` on.
 
@@ -73,13 +90,15 @@ def read(
         LargerThanExpectedError: the file holds more than `largest` bytes.
         CodeSpaceError: PATH_ESCAPE, SYMLINK_REJECTED, SPECIAL_FILE_REJECTED, FILE_NOT_FOUND,
             PATH_NOT_DIRECTORY, IS_A_DIRECTORY, FILE_OPERATION_FAILED; LIMIT_EXCEEDED for a
-            `max_bytes` above the limit; INVALID_ARGUMENT for a negative number.
+            `max_bytes` above the limit; INVALID_ARGUMENT for a negative number; TIMEOUT for a
+            file that takes longer than a search may.
     """
     _check_range(path, offset, max_bytes, limits)
     cleaned = clean(path)
+    deadline = Deadline.after(limits.grep_timeout_ms, abandoned=abandoned, sentence=_TOO_LONG)
     with open_root(root) as directory:
-        window = (offset, max_bytes + _CHARACTER_MAX_BYTES - 1)
-        snapshot = _snapshot(directory, cleaned, window, largest)
+        wanted = _Wanted(offset, max_bytes + _CHARACTER_MAX_BYTES - 1, largest, deadline)
+        snapshot = _snapshot(directory, cleaned, wanted)
     piece, text = _cut(snapshot.piece, max_bytes)
     end = offset + len(piece)
     truncated = end < snapshot.size
@@ -109,27 +128,22 @@ def _check_range(path: str, offset: int, max_bytes: int, limits: Limits) -> None
         )
 
 
-def _snapshot(
-    directory: RootDirectory, path: str, window: tuple[int, int], largest: int | None
-) -> _Snapshot:
-    snapshot = _read_whole(directory, path, window, largest)
+def _snapshot(directory: RootDirectory, path: str, wanted: _Wanted) -> _Snapshot:
+    snapshot = _read_whole(directory, path, wanted)
     for _ in range(_ATTEMPTS - 1):
         if snapshot.stable:
             break
-        snapshot = _read_whole(directory, path, window, largest)
+        snapshot = _read_whole(directory, path, wanted)
     return snapshot
 
 
-def _read_whole(
-    directory: RootDirectory, path: str, window: tuple[int, int], largest: int | None
-) -> _Snapshot:
-    offset, count = window
+def _read_whole(directory: RootDirectory, path: str, wanted: _Wanted) -> _Snapshot:
     with directory.open_file(path) as descriptor:
         try:
             before = os.fstat(descriptor)
-            if largest is not None and before.st_size > largest:
+            if wanted.largest is not None and before.st_size > wanted.largest:
                 raise LargerThanExpectedError
-            piece, version, size = _hash(descriptor, before.st_size, offset, count)
+            piece, version, size = _hash(descriptor, before.st_size, wanted)
             after = os.fstat(descriptor)
         except OSError as error:
             raise failure(path, error) from error
@@ -137,18 +151,20 @@ def _read_whole(
     return _Snapshot(piece, version, size, stable)
 
 
-def _hash(descriptor: int, size: int, offset: int, count: int) -> tuple[bytes, str, int]:
+def _hash(descriptor: int, size: int, wanted: _Wanted) -> tuple[bytes, str, int]:
     # No further than the size at the start: a log that grows as fast as it is read has an end,
     # and what was there at the start is one of its states.
     digest = hashlib.sha256()
     piece = bytearray()
     position = 0
+    first, last = wanted.offset, wanted.offset + wanted.count
     while position < size:
+        wanted.deadline.remaining()
         chunk = os.read(descriptor, min(_CHUNK_BYTES, size - position))
         if not chunk:
             break
         digest.update(chunk)
-        piece += chunk[max(0, offset - position) : max(0, offset + count - position)]
+        piece += chunk[max(0, first - position) : max(0, last - position)]
         position += len(chunk)
     return bytes(piece), digest.hexdigest(), position
 

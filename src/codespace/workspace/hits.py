@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypedDict, cast
+from typing import NamedTuple, TypedDict, cast
 
 CUT = "…"
 """Ends a text that was cut."""
@@ -19,14 +19,22 @@ _UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
 
-_MATCH = b'{"type":"match",'
-_LINES = (_MATCH, b'{"type":"context",')
-_END = b'{"type":"end",'
-_TEXT = b'"binary_offset":null'
+MATCH = b'{"type":"match",'
+LINES = (MATCH, b'{"type":"context",')
+END = b'{"type":"end",'
+TEXT = b'"binary_offset":null'
 
 # Inside a JSON string every quote is escaped: none of these can be the text of a file.
 _DESCRIPTOR = re.compile(rb'"path":\{"text":"/proc/self/fd/(\d+)"\}')
 _NUMBERS = re.compile(rb'\},"line_number":(\d+),"absolute_offset":(\d+),"submatches":\[')
+_PLAIN = re.compile(
+    rb'\{"type":"(match|context)","data":\{"path":\{"text":"[^"\\]*"\},'
+    rb'"lines":\{"text":"([^"\\]*)((?:\\r)?(?:\\n)?)"\},'
+    rb'"line_number":(\d+),"absolute_offset":(\d+),'
+    rb'"submatches":\[(?:\{"match":\{"text":"[^"\\]*"\},"start":(\d+),|\])'
+)
+"""A line of text in which nothing but its end is escaped."""
+_ENDINGS = {b"": b"", rb"\r": b"\r", rb"\n": b"\n", rb"\r\n": b"\r\n"}
 _START = re.compile(rb'"start":(\d+),')
 
 
@@ -56,26 +64,48 @@ class _Submatch(TypedDict):
     start: int
 
 
-class _Data(TypedDict):
+class _LineData(TypedDict):
     lines: _Text
     line_number: int
+    absolute_offset: int
     submatches: list[_Submatch]
 
 
 class _Record(TypedDict):
-    data: _Data
+    data: _LineData
+
+
+class Line(NamedTuple):
+    """A line that matches, or the context of one.
+
+    `raw` are its bytes with its end, `offset` bytes from the beginning of the file; `start` is
+    where the first match begins in them.
+    """
+
+    matches: bool
+    raw: bytes
+    number: int
+    offset: int
+    start: int
 
 
 @dataclass(slots=True)
-class _File:
+class FileHits:
     """What is known of one file until its last record: whether it is text comes last."""
 
     lines: dict[int, str] = field(default_factory=dict[int, str])
     columns: dict[int, int] = field(default_factory=dict[int, int])
 
+    def add(self, line: Line, max_chars: int) -> None:
+        """Add a line, cut to `max_chars`."""
+        self.lines[line.number] = _shown(line.raw, max_chars)
+        if line.matches:
+            before = line.raw[: line.start]
+            self.columns[line.number] = len(before.decode("utf-8", "replace")) + 1
+
 
 @dataclass(slots=True)
-class _Giant:
+class Giant:
     """A record that is too long to hold: only its numbers are picked out as it passes."""
 
     head: bytes
@@ -85,6 +115,7 @@ class _Giant:
     _window: bytes = b""
 
     def take(self, data: bytes) -> None:
+        """Look at the next piece of the record."""
         window = self._window + data
         if not self.line and (numbers := _NUMBERS.search(window)):
             self.line, self.offset = int(numbers[1]), int(numbers[2])
@@ -102,23 +133,24 @@ def read_hits(
     A file that turns out to be binary has none.
     """
     matches: list[Match] = []
-    file = _File()
-    for record in _records(chunks):
-        if isinstance(record, _Giant):
+    file = FileHits()
+    for record in records(chunks):
+        if isinstance(record, Giant):
             _add_giant(file, record, max_chars)
-        elif record.startswith(_LINES):
-            _add(file, record, max_chars)
-        elif record.startswith(_END):
+        elif record.startswith(LINES):
+            file.add(line_of(record), max_chars)
+        elif record.startswith(END):
             found = _DESCRIPTOR.search(record)
-            if found is not None and _TEXT in record:
-                matches += _matches(files[int(found[1])], file, context)
-            file = _File()
+            if found is not None and TEXT in record:
+                matches += matches_of(files[int(found[1])], file, context)
+            file = FileHits()
     return matches
 
 
-def _records(chunks: Iterable[bytes]) -> Generator[bytes | _Giant]:
+def records(chunks: Iterable[bytes]) -> Generator[bytes | Giant]:
+    """Yield what stands in each line of rg's output."""
     rest = b""
-    giant: _Giant | None = None
+    giant: Giant | None = None
     for chunk in chunks:
         *ended, last = chunk.split(b"\n")
         for part in ended:
@@ -133,24 +165,23 @@ def _records(chunks: Iterable[bytes]) -> Generator[bytes | _Giant]:
         else:
             rest += last
             if len(rest) > _RECORD_MAX_BYTES:
-                giant = _Giant(rest[:_HEAD_BYTES])
+                giant = Giant(rest[:_HEAD_BYTES])
                 giant.take(rest)
                 rest = b""
 
 
-def _add(file: _File, record: bytes, max_chars: int) -> None:
+def line_of(record: bytes) -> Line:
+    """Return what a record of a line says."""
+    plain = _PLAIN.match(record)
+    if plain is not None:  # five times as fast
+        kind, text, ending, number, offset, start = plain.groups()
+        raw = text + _ENDINGS[ending]
+        return Line(kind == b"match", raw, int(number), int(offset), int(start or 0))
     data = cast("_Record", json.loads(record))["data"]
-    line = data["line_number"]
-    raw = _raw(data["lines"])
-    file.lines[line] = _shown(raw, max_chars)
-    if record.startswith(_MATCH):
-        start = next((found["start"] for found in data["submatches"]), 0)
-        file.columns[line] = len(raw[:start].decode("utf-8", "replace")) + 1
-
-
-def _raw(lines: _Text) -> bytes:
-    encoded = lines.get("bytes")
-    return lines.get("text", "").encode() if encoded is None else base64.b64decode(encoded)
+    encoded = data["lines"].get("bytes")
+    raw = data["lines"].get("text", "").encode() if encoded is None else base64.b64decode(encoded)
+    start = next((found["start"] for found in data["submatches"]), 0)
+    return Line(record.startswith(MATCH), raw, data["line_number"], data["absolute_offset"], start)
 
 
 def _shown(raw: bytes, max_chars: int) -> str:
@@ -158,7 +189,7 @@ def _shown(raw: bytes, max_chars: int) -> str:
     return text if len(text) <= max_chars else text[:max_chars] + CUT
 
 
-def _add_giant(file: _File, giant: _Giant, max_chars: int) -> None:
+def _add_giant(file: FileHits, giant: Giant, max_chars: int) -> None:
     found = _DESCRIPTOR.search(giant.head)
     if found is None or not giant.line:
         return
@@ -169,7 +200,7 @@ def _add_giant(file: _File, giant: _Giant, max_chars: int) -> None:
     # A character takes at most four bytes; one more shows that there is more to cut.
     head = os.pread(descriptor, 4 * (max_chars + 1), begin) if readable else b""
     file.lines[giant.line] = _shown(head, max_chars) if readable else CUT
-    if giant.head.startswith(_MATCH):
+    if giant.head.startswith(MATCH):
         start = giant.start or 0
         column = _characters(descriptor, begin, start) if readable else start
         file.columns[giant.line] = column + 1
@@ -187,7 +218,8 @@ def _characters(descriptor: int, begin: int, count: int) -> int:
     return characters
 
 
-def _matches(path: str, file: _File, context: int) -> Generator[Match]:
+def matches_of(path: str, file: FileHits, context: int) -> Generator[Match]:
+    """Yield the matches of one file in order, each with its lines of context."""
     lines = file.lines
     for line, column in file.columns.items():
         before = range(line - context, line)

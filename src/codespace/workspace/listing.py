@@ -4,23 +4,29 @@ rg opens directories by name, so a racing link can lead it out of the root. Noth
 passed on unless a walk by descriptors finds the same file.
 """
 
+import errno
 import itertools
 import os
 import re
 import stat
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
-from codespace.domain.errors import CodeSpaceError
-from codespace.workspace.directory import RootDirectory
+from codespace.domain.errors import CodeSpaceError, ErrorCode
+from codespace.workspace.deadline import Deadline
+from codespace.workspace.directory import RootDirectory, failure, open_regular
 from codespace.workspace.globs import Glob
-from codespace.workspace.ripgrep import Deadline, stream
+from codespace.workspace.ignores import IGNORE_MAX_BYTES, collected, obstructed, rebased
+from codespace.workspace.ripgrep import stream
 
 _EXCLUDE_FILE = ".git/info/exclude"
-_EXCLUDE_MAX_BYTES = 1024 * 1024
 _KEPT_FACTOR = 4
 _SIBLINGS_MAX = 200
+_SHORTAGES = ("EMFILE", "ENFILE", "ENOMEM", "EIO")
+_LOOKING = 0.2
+"""How much of the time that is left a look for what holds rg up may take."""
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 # Ignore rules come from the `.gitignore` files below the root and from its own exclude file (which
@@ -33,6 +39,10 @@ _RULES = (
     "--no-ignore-global",
     "--no-ignore-parent",
 )
+_NO_RULES = ("--glob=!.git", "--no-ignore")
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +93,97 @@ def list_files(
     The paths were not looked at again: `present` does that.
 
     Raises:
-        CodeSpaceError: as `ripgrep.stream`.
+        CodeSpaceError: as `searched`.
     """
-    smallest = _Smallest(capacity)
-    skipped = 0
-    with _rules(directory, include_ignored=include_ignored) as (rules, keep):
-        arguments = [*question, "--null", *rules, *_narrowed(directory, glob), "--", "."]
-        chunks = stream(arguments, directory=directory.fd, keep=keep, deadline=deadline)
-        with closing(chunks):
-            for records in _records(chunks):
-                names, lost = _decoded(records)
-                skipped += lost
-                smallest.add(names if glob.everything else _matching(names, glob))
-    return Listing(smallest.result(), smallest.total, skipped)
+
+    def take(chunks: Iterable[bytes]) -> Listing:
+        smallest = _Smallest(capacity)
+        skipped = 0
+        for records in _records(chunks):
+            names, lost = _decoded(records)
+            skipped += lost
+            smallest.add(names if glob.everything else _matching(names, glob))
+        return Listing(smallest.result(), smallest.total, skipped)
+
+    asked = (*question, "--null")
+    return searched(
+        directory, asked, take, glob=glob, include_ignored=include_ignored, deadline=deadline
+    )
+
+
+def searched(
+    directory: RootDirectory,
+    question: Sequence[str],
+    take: Callable[[Iterable[bytes]], T],
+    *,
+    glob: Glob,
+    include_ignored: bool = False,
+    deadline: Deadline,
+) -> T:
+    """Ask rg about the files of a root; return what `take` makes of its output.
+
+    `take` may be called again from the start. More files may be asked about than `glob` matches.
+
+    Raises:
+        CodeSpaceError: as `ripgrep.stream`; LIMIT_EXCEEDED as `ignores.collected`.
+    """
+    search = _Search(directory, (*question, *_narrowed(directory, glob)), take, deadline)
+    if include_ignored:
+        return search.run(_NO_RULES)
+    exclude = _exclude_rules(directory)
+    try:
+        return search.run(_RULES, exclude, wary=True)
+    except _ObstructedError:
+        rules = rebased(exclude, b"") + collected(directory.fd, deadline)
+        return search.run((*_RULES, "--no-ignore-vcs"), rules)
+
+
+class _ObstructedError(Exception):
+    """Something that rg cannot be let near has the name of an ignore file."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Search(Generic[T]):
+    directory: RootDirectory
+    question: Sequence[str]
+    take: Callable[[Iterable[bytes]], T]
+    deadline: Deadline
+
+    def run(self, rules: Sequence[str], copied: bytes = b"", *, wary: bool = False) -> T:
+        """Search under `rules`, and those `copied` from files.
+
+        Raises:
+            _ObstructedError: if `wary`, when rg is held up by an ignore file, or died of one.
+        """
+        try:
+            return self._run(rules, copied, self._require_way if wary else None)
+        except CodeSpaceError as error:
+            if wary and error.code is ErrorCode.FILE_OPERATION_FAILED:
+                self._require_way()
+            raise
+
+    def _run(self, rules: Sequence[str], copied: bytes, on_quiet: Callable[[], None] | None) -> T:
+        with _as_file(copied) as (ignoring, keep):
+            chunks = stream(
+                [*self.question, *rules, *ignoring, "--", "."],
+                directory=self.directory.fd,
+                keep=keep,
+                deadline=self.deadline,
+                on_quiet=on_quiet,
+            )
+            with closing(chunks):
+                return self.take(chunks)
+
+    def _require_way(self) -> None:
+        # A tree may be too large to be looked through as well as searched: most have no obstacle.
+        patience = int(self.deadline.remaining() * 1_000 * _LOOKING)
+        look = Deadline.after(patience, abandoned=self.deadline.abandoned)
+        try:
+            found = obstructed(self.directory.fd, look)
+        except CodeSpaceError:
+            return
+        if found:
+            raise _ObstructedError
 
 
 def present(directory: RootDirectory, paths: Iterable[str]) -> list[str]:
@@ -121,24 +209,52 @@ def _is_regular(parent: int, name: str) -> bool:
         return False
 
 
+def opened(directory: RootDirectory, paths: Iterable[str]) -> Generator[tuple[str, int]]:
+    """Open the sorted `paths` in turn; yield each with its descriptor, which the taker closes.
+
+    What is gone, closed to us, or no regular file reached through no link, is passed over.
+
+    Raises:
+        CodeSpaceError: FILE_OPERATION_FAILED for want of descriptors or memory.
+    """
+    for _, group in itertools.groupby(paths, key=lambda path: path.rpartition("/")[0]):
+        first = next(group)
+        try:
+            with directory.parent(first) as (parent, _):
+                for path in itertools.chain((first,), group):
+                    descriptor = _open(parent, path)
+                    if descriptor is not None:
+                        yield path, descriptor
+        except CodeSpaceError as error:
+            if error.details.get("errno") in _SHORTAGES:
+                raise
+
+
+def _open(parent: int, path: str) -> int | None:
+    try:
+        return open_regular(path, parent, path.rpartition("/")[2])
+    except OSError as error:
+        if errno.errorcode.get(error.errno or 0) in _SHORTAGES:
+            raise failure(path, error) from error
+    except CodeSpaceError:  # a link or a special file by now
+        pass
+    return None
+
+
 @contextmanager
-def _rules(
-    directory: RootDirectory, *, include_ignored: bool
-) -> Generator[tuple[Sequence[str], Sequence[int]]]:
-    exclude = b"" if include_ignored else _exclude_rules(directory)
-    if include_ignored:
-        yield ("--glob=!.git", "--no-ignore"), ()
-    elif not exclude:
-        yield _RULES, ()
-    else:
-        with os.fdopen(os.memfd_create("exclude", os.MFD_CLOEXEC), "wb", buffering=0) as copy:
-            copy.write(exclude)
-            yield (*_RULES, f"--ignore-file=/proc/self/fd/{copy.fileno()}"), (copy.fileno(),)
+def _as_file(rules: bytes) -> Generator[tuple[Sequence[str], Sequence[int]]]:
+    """Yield the options that make rg heed `rules`, and the descriptors that they need."""
+    if not rules:
+        yield (), ()
+        return
+    with os.fdopen(os.memfd_create("rules", os.MFD_CLOEXEC), "wb", buffering=0) as copy:
+        copy.write(rules)
+        yield (f"--ignore-file=/proc/self/fd/{copy.fileno()}",), (copy.fileno(),)
 
 
 def _exclude_rules(directory: RootDirectory) -> bytes:
     try:
-        return directory.read_file(_EXCLUDE_FILE, max_bytes=_EXCLUDE_MAX_BYTES)
+        return directory.read_file(_EXCLUDE_FILE, max_bytes=IGNORE_MAX_BYTES)
     except CodeSpaceError:  # most roots have none, and a strange one rules nothing
         return b""
 

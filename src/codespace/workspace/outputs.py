@@ -4,15 +4,30 @@ Commands can write there, too: nothing found there is trusted or followed.
 """
 
 import contextlib
+import fcntl
 import os
+import re
+import stat
+import time
+from itertools import islice
+from typing import NamedTuple
 
 from codespace.domain.errors import CodeSpaceError
+from codespace.domain.limits import MIB
 from codespace.domain.workspace import Root
 from codespace.workspace.directory import RootDirectory, open_root
 
 OUTPUT_DIRECTORY = ".codespace/output"
+KEPT_FILES = 200
+KEPT_BYTES = 1024 * MIB
+KEPT_SECONDS = 7 * 24 * 60 * 60
+"""At each new file, older ones go: by age, and the oldest beyond this many files and bytes."""
+
+_OURS = re.compile(r"proc-[A-Za-z0-9_-]+\.txt")
+_LOOKED_AT = 10_000
 _IGNORE = ".codespace/.gitignore"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_OLD = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _CUT = "\n[the rest of the output was not kept]\n"
 
 
@@ -51,6 +66,7 @@ class OutputFile:
             self._written = True
         except (OSError, CodeSpaceError):
             self._written, self._ended = False, True
+            self._discard()
         if self._ended:
             self.close()
 
@@ -61,13 +77,70 @@ class OutputFile:
             os.close(self._fd)
             self._fd = -1
 
+    def _discard(self) -> None:
+        """Remove what was written of a file whose rest cannot be."""
+        if self._fd < 0:
+            return
+        with (
+            contextlib.suppress(OSError, CodeSpaceError),
+            open_root(self._root) as directory,
+            directory.parent(self._path) as (parent, name),
+        ):
+            if os.path.samestat(os.lstat(name, dir_fd=parent), os.fstat(self._fd)):
+                os.unlink(name, dir_fd=parent)
+
+
+class _Old(NamedTuple):
+    changed: float
+    name: str
+    size: int
+
 
 def _create(root: Root, path: str) -> int:
     with open_root(root) as directory, directory.parent(path, create=True) as (parent, name):
         # Output is not the user's work: it should not show in `git status`.
         with contextlib.suppress(OSError, CodeSpaceError):
             _ignore(directory)
-        return os.open(name, _NEW, 0o600, dir_fd=parent)
+        with contextlib.suppress(OSError):
+            _prune(parent)
+        file = os.open(name, _NEW, 0o600, dir_fd=parent)
+        # Whoever prunes sees by this that it is being written; without locks, its age protects it.
+        with contextlib.suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return file
+
+
+def _prune(parent: int) -> None:
+    oldest_kept = time.time() - KEPT_SECONDS
+    files, size = 1, 0
+    for old in sorted(_old_files(parent), reverse=True):
+        files, size = files + 1, size + old.size
+        if files > KEPT_FILES or size > KEPT_BYTES or old.changed < oldest_kept:
+            with contextlib.suppress(OSError):
+                _remove_unless_written(parent, old.name)
+
+
+def _old_files(parent: int) -> list[_Old]:
+    """Return what the gateway may have written here; anything else is somebody's own."""
+    found: list[_Old] = []
+    with os.scandir(parent) as entries:
+        for entry in islice(entries, _LOOKED_AT):
+            if not _OURS.fullmatch(entry.name):
+                continue
+            with contextlib.suppress(OSError):
+                status = entry.stat(follow_symlinks=False)
+                if stat.S_ISREG(status.st_mode):
+                    found.append(_Old(status.st_mtime, entry.name, status.st_size))
+    return found
+
+
+def _remove_unless_written(parent: int, name: str) -> None:
+    file = os.open(name, _OLD, dir_fd=parent)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.unlink(name, dir_fd=parent)
+    finally:
+        os.close(file)
 
 
 def _ignore(directory: RootDirectory) -> None:

@@ -3,14 +3,16 @@
 What is to be brought back is decided elsewhere; here it is looked at, done and looked at again.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.operation import FileImage
 from codespace.domain.patch import ABSENT
-from codespace.workspace.directory import RootDirectory
+from codespace.workspace.attributes import NO_ATTRIBUTES, Attributes, attributes_of
+from codespace.workspace.directory import RootDirectory, open_regular
 from codespace.workspace.survey import UNBOUND, Found, Standing, read_files
 from codespace.workspace.temporaries import Ownership, Target, Temporaries, by_directory
 
@@ -39,12 +41,19 @@ def version_standing(path: str, standing: Standing, made: Collection[str]) -> st
 
 @dataclass(frozen=True, slots=True)
 class Restorer:
-    """Restores files of one operation. `directories` are those it made, outermost first."""
+    """Restores files of one operation.
+
+    Attributes:
+        directories: those that it made, outermost first.
+        attributes: those of the files before, by path. After a crash they are not known: then a
+            file gets those of what was written in its place, which were copied from it.
+    """
 
     temporaries: Temporaries
     images: Sequence[FileImage]
     directories: Sequence[str]
     durable: bool
+    attributes: Mapping[str, Attributes] | None = None
 
     def observe(self) -> list[tuple[FileImage, str]]:
         """Return each file with the version that stands there now."""
@@ -94,7 +103,8 @@ class Restorer:
                 if image.before is None:
                     calls.unlink(name, dir_fd=dir_fd)
                 else:
-                    ownership = Ownership(image.mode, image.uid, image.gid)
+                    attributes = self._attributes(file, dir_fd)
+                    ownership = Ownership(image.mode, image.uid, image.gid, attributes)
                     self.temporaries.write(
                         file.position, image.before, ownership, dir_fd=dir_fd, sync=self.durable
                     )
@@ -102,6 +112,20 @@ class Restorer:
         except (OSError, CodeSpaceError):
             return False
         return True
+
+    def _attributes(self, file: Target, dir_fd: int) -> Attributes:
+        if self.attributes is not None:
+            return self.attributes.get(file.path, NO_ATTRIBUTES)
+        if any(image.planned_version == ABSENT for image in self.images):
+            return NO_ATTRIBUTES  # another file may have been moved there, with its own
+        try:
+            standing = open_regular(file.path, dir_fd, file.name)
+        except OSError:
+            return NO_ATTRIBUTES
+        try:
+            return attributes_of(standing)
+        finally:
+            os.close(standing)
 
     def _sync(self, files: Iterable[Target]) -> bool:
         if not self.durable:

@@ -12,18 +12,22 @@ import subprocess  # noqa: TID251 -- this is the one module of the workspace tha
 import sys
 import sysconfig
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
 from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.workspace.confinement import confined
+from codespace.workspace.deadline import Deadline
 
 _CHUNK_BYTES = 1024 * 1024
 _COMPLAINT_MAX_BYTES = 16 * 1024
 _MEMORY_MAX_BYTES = 4 * 1024**3
+_SLICE_SECONDS = 0.05
+"""How long an abandoned search may go on."""
+_QUIET_SECONDS = 0.25
+_QUIET_GROWTH = 4
 _FATAL = 2
 _ENDS = (0, 1, _FATAL)
 """Found, not found, and something went wrong: without a complaint, a file that cannot be read."""
@@ -31,35 +35,6 @@ _ENDS = (0, 1, _FATAL)
 # Nothing of the machine may leak in: no configuration, no global ignore files. Files that vanish
 # or may not be read are no reason to complain, so what is left on stderr is fatal.
 _ALWAYS = ("--no-config", "--no-messages", "--no-ignore-messages", "--no-follow", "--hidden")
-
-
-@dataclass(frozen=True, slots=True)
-class Deadline:
-    """The moment at which a search must have ended; `limit_ms` is what the client is told."""
-
-    at: float
-    limit_ms: int
-
-    @classmethod
-    def after(cls, limit_ms: int) -> "Deadline":
-        """Return the deadline `limit_ms` milliseconds from now."""
-        return cls(time.monotonic() + limit_ms / 1_000, limit_ms)
-
-    def remaining(self) -> float:
-        """Return the seconds that are left.
-
-        Raises:
-            CodeSpaceError: TIMEOUT when none are.
-        """
-        left = self.at - time.monotonic()
-        if left <= 0:
-            raise CodeSpaceError(
-                ErrorCode.TIMEOUT,
-                f"The search took longer than {self.limit_ms} ms; ask for fewer files or give a"
-                " more selective pattern.",
-                details={"limit": self.limit_ms},
-            )
-        return left
 
 
 def ripgrep_path() -> str | None:
@@ -73,12 +48,18 @@ def ripgrep_path() -> str | None:
 
 
 def stream(
-    arguments: Sequence[str], *, directory: int, keep: Sequence[int] = (), deadline: Deadline
+    arguments: Sequence[str],
+    *,
+    directory: int,
+    keep: Sequence[int] = (),
+    deadline: Deadline,
+    on_quiet: Callable[[], None] | None = None,
 ) -> Generator[bytes]:
     """Run `rg` in the open `directory`; yield its output in chunks.
 
     The descriptors in `keep` stay open in it. Whoever stops early closes the generator, and the
-    program ends then.
+    program ends then; so it does when `on_quiet` raises, which is called when nothing has come
+    for a while, and again after ever longer whiles.
 
     Raises:
         CodeSpaceError: INVALID_ARGUMENT with the reason, for a pattern that rg does not accept;
@@ -87,7 +68,7 @@ def stream(
     with os.fdopen(os.memfd_create("complaint", os.MFD_CLOEXEC), "w+b") as complaint:
         process = _start(arguments, directory, keep, complaint.fileno())
         try:
-            yield from _chunks(process, deadline)
+            yield from _chunks(process, deadline, on_quiet)
             _wait(process, deadline)
             _judge(process.returncode, os.pread(complaint.fileno(), _COMPLAINT_MAX_BYTES, 0))
         finally:
@@ -125,17 +106,25 @@ def _start(
     return process
 
 
-def _chunks(process: subprocess.Popen[bytes], deadline: Deadline) -> Generator[bytes]:
+def _chunks(
+    process: subprocess.Popen[bytes], deadline: Deadline, on_quiet: Callable[[], None] | None
+) -> Generator[bytes]:
     descriptor = _stdout(process)
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
+    patience = _QUIET_SECONDS
+    last = time.monotonic()
     while True:
-        if not poll.poll(deadline.remaining() * 1_000):
+        if not poll.poll(min(deadline.remaining(), _SLICE_SECONDS) * 1_000):
+            if on_quiet is not None and time.monotonic() - last > patience:
+                patience *= _QUIET_GROWTH
+                on_quiet()
             continue
         chunk = os.read(descriptor, _CHUNK_BYTES)
         if not chunk:
             return
         yield chunk
+        last = time.monotonic()
 
 
 def _stdout(process: subprocess.Popen[bytes]) -> int:

@@ -1,30 +1,34 @@
 """Finding files by name, and lines by content.
 
-`globs` says which paths are meant, `listing` which files there are, `ripgrep` runs the engine and
-`hits` reads its answers.
+`globs` says which paths are meant, `listing` which files there are, `sweep` looks for few matches
+and `_matches` for many, `ripgrep` runs the engine and `hits` reads its answers.
 """
 
-import itertools
 import os
-from collections.abc import Generator, Iterable, Sequence
-from contextlib import ExitStack, closing, contextmanager
+import re
+import threading
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
 from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.limits import MIB, Limits
 from codespace.domain.workspace import Root
-from codespace.workspace.directory import RootDirectory, failure, open_regular, open_root
-from codespace.workspace.globs import compile_glob
+from codespace.workspace.deadline import Deadline
+from codespace.workspace.directory import RootDirectory, open_root
+from codespace.workspace.globs import Glob, compile_glob
 from codespace.workspace.hits import Match, read_hits
-from codespace.workspace.listing import list_files, present
-from codespace.workspace.ripgrep import Deadline, stream
+from codespace.workspace.listing import list_files, opened, present
+from codespace.workspace.ripgrep import stream
+from codespace.workspace.sweep import Query, sweep
 
 EVERYTHING = "**/*"
 _FIRST_BATCH = 8
 _BATCH_MAX = 256
 _SPARE_FILES = 1_000
 _LARGE_BYTES = 4 * MIB
-_SHORTAGES = ("EMFILE", "ENFILE", "ENOMEM", "EIO")
+_RETURN = re.compile(r"(?<!\\)(?:\\\\)*\\(?:r|[xuU](?:0*[dD](?![0-9A-Fa-f])|\{0*[dD]\}))|\r")
+"""A carriage return that a regular expression asks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +55,6 @@ class GrepResult:
     skipped: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Query:
-    pattern: Sequence[str]
-    context: int
-    limit: int
-    max_chars: int
-
-
 def find(
     root: Root,
     *,
@@ -66,6 +62,7 @@ def find(
     include_ignored: bool = False,
     limit: int,
     limits: Limits,
+    abandoned: threading.Event | None = None,
 ) -> FoundPaths:
     """Return the regular files whose whole relative path `glob` matches.
 
@@ -78,7 +75,7 @@ def find(
     """
     _check_count("limit", limit, limits.find_max_paths)
     wanted = compile_glob(glob, max_chars=limits.pattern_max_chars)
-    deadline = Deadline.after(limits.grep_timeout_ms)
+    deadline = Deadline.after(limits.grep_timeout_ms, abandoned=abandoned)
     with open_root(root) as directory:
         listing = list_files(
             directory,
@@ -92,7 +89,7 @@ def find(
     return FoundPaths(tuple(paths[:limit]), listing.total > limit, listing.skipped)
 
 
-def grep(
+def grep(  # noqa: PLR0913 -- they are the arguments of the tool
     root: Root,
     *,
     pattern: str,
@@ -102,11 +99,13 @@ def grep(
     context: int = 0,
     limit: int,
     limits: Limits,
+    abandoned: threading.Event | None = None,
 ) -> GrepResult:
     """Return the lines that `pattern` matches, in the text files that `find` would list.
 
     The pattern is a regular expression of ripgrep's engine, or plain text if `fixed`; it matches
-    within one line, and a line counts once. Binary files are skipped.
+    within one line, and a line counts once. `$` matches before LF and before CRLF. Binary files
+    are skipped.
 
     Raises:
         CodeSpaceError: INVALID_ARGUMENT for a bad pattern or glob, PATH_ESCAPE, LIMIT_EXCEEDED,
@@ -115,29 +114,48 @@ def grep(
     _check_count("limit", limit, limits.grep_max_matches)
     if context:
         _check_count("context", context, limits.grep_max_context)
-    query = _Query(
+    query = Query(
         _pattern(pattern, limits, case_sensitive=case_sensitive, fixed=fixed),
         context,
         limit,
         limits.grep_max_text_chars,
     )
     wanted = compile_glob(glob, max_chars=limits.pattern_max_chars)
-    deadline = Deadline.after(limits.grep_timeout_ms)
+    deadline = Deadline.after(limits.grep_timeout_ms, abandoned=abandoned)
     with open_root(root) as directory:
-        listing = list_files(
-            directory,
-            ("--files-with-matches", *query.pattern),
-            glob=wanted,
-            capacity=limit + 1 + _SPARE_FILES,
-            deadline=deadline,
-        )
-        matches = _matches(directory, listing.paths, query, deadline)
-    truncated = len(matches) > limit or listing.total > len(listing.paths)
-    return GrepResult(tuple(matches[:limit]), truncated, listing.skipped)
+        swept = sweep(directory, query, glob=wanted, deadline=deadline)
+        if swept is None:
+            return _file_by_file(directory, query, wanted, deadline)
+        matches = swept.matches
+        if swept.doubtful:
+            matches += _matches(directory, swept.doubtful, query, deadline)
+            matches.sort(key=_place)
+    truncated = swept.more or len(matches) > limit
+    return GrepResult(tuple(matches[:limit]), truncated, swept.skipped)
+
+
+def _file_by_file(
+    directory: RootDirectory, query: Query, glob: Glob, deadline: Deadline
+) -> GrepResult:
+    """Ask for the names of the matching files first, and then search the first of them."""
+    listing = list_files(
+        directory,
+        ("--files-with-matches", *query.pattern),
+        glob=glob,
+        capacity=query.limit + 1 + _SPARE_FILES,
+        deadline=deadline,
+    )
+    matches = _matches(directory, listing.paths, query, deadline)
+    truncated = len(matches) > query.limit or listing.total > len(listing.paths)
+    return GrepResult(tuple(matches[: query.limit]), truncated, listing.skipped)
+
+
+def _place(match: Match) -> tuple[str, int]:
+    return match.path, match.line
 
 
 def _matches(
-    directory: RootDirectory, paths: Sequence[str], query: _Query, deadline: Deadline
+    directory: RootDirectory, paths: Sequence[str], query: Query, deadline: Deadline
 ) -> list[Match]:
     """Search the files in order, until one match more than the limit is there."""
     matches: list[Match] = []
@@ -152,16 +170,20 @@ def _matches(
 
 
 def _matches_in(
-    directory: RootDirectory, paths: Sequence[str], query: _Query, deadline: Deadline
+    directory: RootDirectory, paths: Sequence[str], query: Query, deadline: Deadline
 ) -> list[Match]:
     # rg gets open descriptors, not names: what it searches are the files that were found without
     # following a link, whatever stands at their paths by now.
     with ExitStack() as stack:
-        files = _opened(directory, paths, stack)
+        files: dict[int, str] = {}
+        for path, descriptor in opened(directory, paths):
+            stack.callback(os.close, descriptor)
+            files[descriptor] = path
         if not files:
             return []
         arguments = [
             "--json",
+            "--no-ignore",
             "--no-mmap",
             *(["--threads=1"] if _any_large(files) else []),
             f"--max-count={query.limit + 1}",
@@ -173,44 +195,13 @@ def _matches_in(
         chunks = stream(arguments, directory=directory.fd, keep=tuple(files), deadline=deadline)
         with closing(chunks):
             found = read_hits(chunks, files, context=query.context, max_chars=query.max_chars)
-    return sorted(found, key=lambda match: (match.path, match.line))
+    return sorted(found, key=_place)
 
 
 def _any_large(descriptors: Iterable[int]) -> bool:
     # With threads, rg holds all that it has to say of a file until the file's end, and of a line
     # of many matches that is fifty times the line.
     return any(os.fstat(descriptor).st_size > _LARGE_BYTES for descriptor in descriptors)
-
-
-def _opened(directory: RootDirectory, paths: Sequence[str], stack: ExitStack) -> dict[int, str]:
-    """Return the descriptors of those of the sorted `paths` that can be opened."""
-    files: dict[int, str] = {}
-    for _, group in itertools.groupby(paths, key=lambda path: path.rpartition("/")[0]):
-        inside = list(group)
-        with _passing_over(), directory.parent(inside[0]) as (parent, _):
-            for path in inside:
-                with _passing_over():
-                    descriptor = _open(parent, path)
-                    stack.callback(os.close, descriptor)
-                    files[descriptor] = path
-    return files
-
-
-@contextmanager
-def _passing_over() -> Generator[None]:
-    """Go on after a file that is gone, closed to us, or a link by now; not when we run short."""
-    try:
-        yield
-    except CodeSpaceError as error:
-        if error.details.get("errno") in _SHORTAGES:
-            raise
-
-
-def _open(parent: int, path: str) -> int:
-    try:
-        return open_regular(path, parent, path.rpartition("/")[2])
-    except OSError as error:
-        raise failure(path, error) from error
 
 
 def _pattern(pattern: str, limits: Limits, *, case_sensitive: bool, fixed: bool) -> list[str]:
@@ -228,9 +219,14 @@ def _pattern(pattern: str, limits: Limits, *, case_sensitive: bool, fixed: bool)
         raise _bad_pattern("is not valid Unicode")
     return [
         "--case-sensitive" if case_sensitive else "--ignore-case",
-        *(["--fixed-strings"] if fixed else []),
+        *(["--fixed-strings"] if fixed else _line_ends(pattern)),
         f"--regexp={pattern}",
     ]
+
+
+def _line_ends(pattern: str) -> list[str]:
+    """Let `$` match before CRLF, too; rg refuses that to a pattern that asks for the CR itself."""
+    return ["--crlf"] if "$" in pattern and not _RETURN.search(pattern) else []
 
 
 def _bad_pattern(why: str) -> CodeSpaceError:

@@ -18,6 +18,7 @@ from codespace.domain.limits import Limits
 from codespace.domain.patch import ABSENT
 from codespace.domain.paths import ROOT, ancestors, clean, shown, shown_raw
 from codespace.patching.planning import DirectoryEntry, Entry, FileEntry
+from codespace.workspace.attributes import NO_ATTRIBUTES, Attributes, attributes_of
 from codespace.workspace.directory import RootDirectory, failure, open_regular, refusal
 
 _CHUNK_BYTES = 1024 * 1024
@@ -45,6 +46,7 @@ class Found:
     uid: int
     gid: int
     unsettled: bool
+    attributes: Attributes = NO_ATTRIBUTES
 
 
 class Bound(NamedTuple):
@@ -185,8 +187,9 @@ def _read(path: str, descriptor: int, bound: Bound) -> Found:
         if before.st_size > bound.maximum:
             raise _too_large(path, bound)
         data = _content(descriptor, before.st_size)
+        attributes = attributes_of(descriptor)
         if len(data) == before.st_size and mark_of(os.fstat(descriptor)) == mark_of(before):
-            return _found(data, before)
+            return _found(data, before, attributes)
     raise refusal(
         path, ErrorCode.FILE_OPERATION_FAILED, "is being written by another program; try again"
     )
@@ -212,7 +215,7 @@ def changed(path: str, *, expected: str, actual: str) -> CodeSpaceError:
     )
 
 
-def _found(data: bytes, status: os.stat_result) -> Found:
+def _found(data: bytes, status: os.stat_result, attributes: Attributes) -> Found:
     last_change = max(status.st_mtime_ns, status.st_ctime_ns)
     # Some filesystems keep whole seconds only.
     grain = 2 * _SECOND_NS if last_change % _SECOND_NS == 0 else _CLOCK_GRAIN_NS
@@ -224,6 +227,7 @@ def _found(data: bytes, status: os.stat_result) -> Found:
         uid=status.st_uid,
         gid=status.st_gid,
         unsettled=time.time_ns() - last_change < grain,
+        attributes=attributes,
     )
 
 

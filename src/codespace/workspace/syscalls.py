@@ -28,6 +28,14 @@ class Syscalls:
         """Give a file its permission bits."""
         os.fchmod(fd, mode)
 
+    def set_attribute(self, fd: int, name: str, value: bytes) -> None:
+        """Give a file an extended attribute."""
+        os.setxattr(fd, name, value)
+
+    def remove_attribute(self, fd: int, name: str) -> None:
+        """Take an extended attribute from a file."""
+        os.removexattr(fd, name)
+
     def sync(self, fd: int) -> None:
         """Make one file or directory durable."""
         os.fsync(fd)

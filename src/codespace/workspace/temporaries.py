@@ -13,23 +13,41 @@ from itertools import groupby
 
 from codespace.domain.errors import CodeSpaceError
 from codespace.domain.ids import OperationId
+from codespace.workspace.attributes import (
+    NO_ATTRIBUTES,
+    Attributes,
+    put_access_list,
+    put_others,
+)
 from codespace.workspace.directory import RootDirectory
 from codespace.workspace.syscalls import Syscalls
 
 _UNPRIVILEGED_BITS = 0o1777
+_GROUP_BITS = 0o070
+_NOT_OURS_TO_GIVE = (errno.EPERM, errno.EACCES, errno.EINVAL)
+"""The last one is said of an owner whom this user namespace does not know."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """Permission bits and owner that a file is to have."""
+    """Permission bits, owner and attributes that a file is to have.
+
+    Where there is an access list, it decides about the permission bits in the end.
+    """
 
     mode: int
     uid: int
     gid: int
+    attributes: Attributes = NO_ATTRIBUTES
 
     def without_privilege(self) -> "Ownership":
-        """Return the same without set-user-id and set-group-id, as for any file written anew."""
-        return Ownership(self.mode & _UNPRIVILEGED_BITS, self.uid, self.gid)
+        """Return the same without set-user-id and its like, as for any file written anew."""
+        return Ownership(
+            self.mode & _UNPRIVILEGED_BITS,
+            self.uid,
+            self.gid,
+            self.attributes.without_privilege(),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +112,35 @@ class Temporaries:
             self.calls.sync_filesystem(self.root.fd)
 
     def _own(self, fd: int, ownership: Ownership) -> None:
+        attributes = ownership.attributes
+        put_others(self.calls, fd, attributes)
+        mode = attributes.mode_alone(ownership.mode)
+        grouped = True
+        if not self._give(fd, ownership.uid, ownership.gid):
+            # Whoever owns it now is not who these bits were for.
+            mode &= _UNPRIVILEGED_BITS
+            grouped = self._give(fd, -1, ownership.gid)
+            mode &= ~(0 if grouped else _GROUP_BITS)
+        if stat.S_IMODE(os.fstat(fd).st_mode) != mode:
+            self.calls.chmod(fd, mode)
+        if grouped:
+            put_access_list(self.calls, fd, attributes)
+
+    def _give(self, fd: int, uid: int, gid: int) -> bool:
+        """Give a file to an owner and a group; say whether they have it.
+
+        Only a privileged process may give a file away; a group of its own it may choose.
+        """
         status = os.fstat(fd)
-        if (status.st_uid, status.st_gid) != (ownership.uid, ownership.gid):
-            # Only a privileged process may give a file away; a group of its own it may choose.
-            try:
-                self.calls.chown(fd, ownership.uid, ownership.gid)
-            except PermissionError:
-                with suppress(PermissionError):
-                    self.calls.chown(fd, -1, ownership.gid)
-        if stat.S_IMODE(status.st_mode) != ownership.mode:
-            self.calls.chmod(fd, ownership.mode)
+        if gid == status.st_gid and uid in (-1, status.st_uid):
+            return True
+        try:
+            self.calls.chown(fd, uid, gid)
+        except OSError as error:
+            if error.errno not in _NOT_OURS_TO_GIVE:
+                raise
+            return False
+        return True
 
 
 def by_directory(files: Iterable[Target]) -> Iterator[list[Target]]:

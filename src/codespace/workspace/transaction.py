@@ -131,7 +131,8 @@ class Transaction:
         found = self.draft.found.get(planned.mode_from or "")
         if found is None:
             return None
-        return Ownership(found.mode, found.uid, found.gid).without_privilege()
+        ownership = Ownership(found.mode, found.uid, found.gid, found.attributes)
+        return ownership.without_privilege()
 
     def _swap_in(self, writes: Iterable[Target]) -> None:
         for group in by_directory(writes):
@@ -228,7 +229,10 @@ class Transaction:
         """
         self._let_go()
         temporaries, images = self.temporaries, self.draft.images
-        restorer = Restorer(temporaries, images, tuple(self._made), durable=self.durable)
+        attributes = {path: found.attributes for path, found in self.draft.found.items()}
+        restorer = Restorer(
+            temporaries, images, tuple(self._made), durable=self.durable, attributes=attributes
+        )
         temporaries.remove(self._files)
         ours = {
             image.path

@@ -11,8 +11,18 @@ import pytest
 from mcp import Client
 from mcp.server import Server, ServerRequestContext
 
-from codespace.adapters.client import FAILURES, Connection, Era, connect_http, connect_stdio
-from codespace.adapters.http_app import listen
+from codespace.adapters.client import (
+    FAILURES,
+    Connection,
+    Era,
+    TurnedAwayError,
+    _refusal,  # pyright: ignore[reportPrivateUsage] -- what foreign servers may answer
+    connect_http,
+    connect_stdio,
+)
+from codespace.adapters.http_app import listen, serve_http
+from codespace.adapters.http_guard import access_for
+from codespace.domain.limits import Limits
 from doubles.echo_server import echo_server
 
 pytestmark = pytest.mark.anyio
@@ -62,6 +72,28 @@ async def test_a_server_that_is_not_there_is_a_failure_by_its_own_type() -> None
         async with connect_http(f"http://127.0.0.1:{port}/mcp"):
             pass
     assert isinstance(caught.value, FAILURES)
+
+
+@pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("token", [None, "another-token-0123"])
+async def test_a_guards_own_sentence_is_what_is_raised(era: Era, token: str | None) -> None:
+    listener = listen("0.0.0.0", 0)
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
+    access = access_for("127.0.0.1", (), "0123456789abcdef")
+    async with serve_http(echo_server(), listener, access, Limits()):
+        with pytest.raises(TurnedAwayError, match="asks for its bearer token") as caught:
+            async with connect_http(url, era=era, token=token) as connection:
+                await connection.call("say", {"text": "x"})
+        assert caught.value.wants_token
+        with pytest.raises(TurnedAwayError, match="Host header does not name") as caught:
+            async with connect_http(url.replace("127.0.0.1", "127.0.0.2"), era=era) as connection:
+                await connection.call("say", {"text": "x"})
+        assert not caught.value.wants_token
+
+
+@pytest.mark.parametrize("body", [b"", b"no json", b"[]", b"{}", b'{"text": "x"}'])
+async def test_a_refusal_without_a_sentence_is_told_by_its_status(body: bytes) -> None:
+    assert "HTTP status 403" in str(_refusal(403, body))
 
 
 @pytest.mark.parametrize("url", ["nonsense", "ftp://localhost/mcp", "http://"])

@@ -97,6 +97,30 @@ def test_json_that_is_no_message_is_an_invalid_request(line: bytes) -> None:
     assert error_of(line).code == -32600
 
 
+@pytest.mark.parametrize("name", [b'"id"', b'"\\u0069d"'])
+@pytest.mark.parametrize(
+    "value", [b"1.5", b"1.0", b"1e2", b"true", b"false", b"null", b"[]", b"[1]", b"{}", b'{"a":1}']
+)
+def test_a_request_with_an_id_that_is_none_is_answered_and_not_taken_for_a_notification(
+    name: bytes, value: bytes
+) -> None:
+    for more in (b"", b',"params":{"x":"\\ud800"}'):
+        line = b'{"jsonrpc":"2.0",' + name + b":" + value + b',"method":"ping"' + more + b"}"
+        assert error_of(line).code == -32600
+
+
+@pytest.mark.parametrize(("text", "value"), [(b"0", 0), (b"-1", -1), (b'"a"', "a"), (b'""', "")])
+def test_an_id_is_text_or_a_whole_number(text: bytes, value: object) -> None:
+    message = parse(b'{"jsonrpc":"2.0","id":' + text + b',"method":"ping"}').message
+    assert isinstance(message, types.JSONRPCRequest)
+    assert message.id == value
+
+
+def test_an_id_further_down_does_not_make_a_request_of_a_notification() -> None:
+    line = b'{"jsonrpc":"2.0","method":"n","params":{"id":1.5}}'
+    assert isinstance(parse(line).message, types.JSONRPCNotification)
+
+
 def test_a_refusal_repeats_nothing_of_the_line() -> None:
     for line in (b"hunter2 is no json", b'{"password":"hunter2"}'):
         assert "hunter2" not in error_of(line).model_dump_json()

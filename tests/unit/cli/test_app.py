@@ -45,7 +45,9 @@ def test_a_ledger_that_is_something_else_is_bad_configuration(
 ) -> None:
     file = tmp_path / "ledger.db"
     file.write_text("this is no database, and it is long enough to be looked at " * 50, "utf-8")
-    ran = command("tools", "--path", str(tmp_path), "--operations-db", str(file))
+    root = tmp_path / "root"
+    root.mkdir()
+    ran = command("tools", "--path", str(root), "--operations-db", str(file))
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.count("\n") == 1
 
@@ -55,7 +57,14 @@ def test_a_port_that_is_taken_is_bad_use(command: Command, tmp_path: Path) -> No
         port = str(taken.getsockname()[1])
         ran = command("serve", str(tmp_path), "--http", "--http-port", port)
     assert (ran.code, ran.out) == (2, "")
-    assert "in use" in ran.err
+    assert f"127.0.0.1:{port} cannot be listened on: Address already in use" in ran.err
+
+
+def test_an_address_of_another_machine_is_bad_use(command: Command, tmp_path: Path) -> None:
+    public = ("--http-host", "2001:db8::1", "--http-port", "8787", "--http-allow-insecure-bind")
+    ran = command("serve", str(tmp_path), "--http", *public)
+    assert (ran.code, ran.out) == (2, "")
+    assert "[2001:db8::1]:8787 cannot be listened on: " in ran.err
 
 
 def test_the_version_and_the_help_are_on_stdout(command: Command) -> None:
@@ -70,6 +79,14 @@ def test_every_command_explains_itself(command: Command, name: str) -> None:
     helped = command(name, "--help")
     assert (helped.code, helped.err) == (0, "")
     assert f"codespace {name}" in helped.out
+
+
+def test_the_help_of_call_shows_how_it_is_called(command: Command) -> None:
+    lines = command("call", "--help").out.splitlines()
+    examples = [line for line in lines if line.startswith("  codespace call ")]
+    assert len(examples) > 3
+    assert any("patch=@change.patch" in line for line in examples)
+    assert any("--url" in line for line in examples)
 
 
 def test_being_interrupted_is_the_shells_130(monkeypatch: pytest.MonkeyPatch) -> None:

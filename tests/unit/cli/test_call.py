@@ -129,7 +129,9 @@ def test_arguments_that_do_not_fit_are_the_tools_error(command: Command, tmp_pat
 
 def test_the_only_workspace_need_not_be_named(command: Command, tmp_path: Path) -> None:
     config = tmp_path / "c.json"
-    places = {name: {"root": str(tmp_path)} for name in ("one", "two")}
+    places = {name: {"root": str(tmp_path / name)} for name in ("one", "two")}
+    for name in places:
+        (tmp_path / name).mkdir()
     config.write_text(json.dumps({"workspaces": {"one": places["one"]}}), encoding="utf-8")
     assert command("call", "find", "--config", str(config)).code == 0
     config.write_text(json.dumps({"workspaces": places}), encoding="utf-8")
@@ -217,7 +219,10 @@ def test_a_running_gateway_answers_with_its_token(command: Command, tmp_path: Pa
     (good, answer), (refused, why), (unknown, names) = ended
     assert (good, json.loads(answer)) == (0, {"text": "hé"})
     assert refused == 2
-    assert "does not answer as a gateway" in why
+    assert why == (
+        f"codespace: {url}: This server asks for its bearer token in the Authorization header."
+        " Name a file with it: --token-file FILE.\n"
+    )
     assert unknown == 2
     assert "no tool is named 'other'; there are say" in names
 

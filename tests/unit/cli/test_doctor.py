@@ -1,13 +1,14 @@
 """`doctor`: what it finds, and that it never says well of what is not."""
 
 import json
-import stat
+import os
 from pathlib import Path
 
 import pytest
 
 from codespace.cli import doctor
 from codespace.runner.sandbox import ProbeResult
+from codespace.store.engine import Store
 from commands import Command
 
 
@@ -15,6 +16,13 @@ def verdicts(out: str) -> dict[str, str]:
     """Return the verdict on each subject."""
     lines = [line.split() for line in out.splitlines()]
     return {line[1]: line[0] for line in lines if line and line[0] in ("ok", "note", "FAIL")}
+
+
+def root_of(tmp_path: Path) -> Path:
+    """Make a directory to serve, beside the gateway's own files."""
+    root = tmp_path / "root"
+    root.mkdir()
+    return root
 
 
 def test_a_machine_that_will_do_is_ready(command: Command, tmp_path: Path) -> None:
@@ -45,28 +53,46 @@ def test_a_bad_configuration_is_a_failure_with_its_key(command: Command, tmp_pat
 def test_a_ledger_that_cannot_be_used_is_a_failure(command: Command, tmp_path: Path) -> None:
     place = tmp_path / "ledger.db"
     place.write_text("no database " * 500, encoding="utf-8")
-    ran = command("doctor", "--path", str(tmp_path), "--operations-db", str(place))
+    ran = command("doctor", "--path", str(root_of(tmp_path)), "--operations-db", str(place))
     assert ran.code == 1
     assert verdicts(ran.out)["ledger"] == "FAIL"
 
 
-def test_a_ledger_that_can_be_used_is_its_owners_alone(command: Command, tmp_path: Path) -> None:
-    place = tmp_path / "ledger.db"
-    ran = command("doctor", "--path", str(tmp_path), "--operations-db", str(place))
-    assert verdicts(ran.out)["ledger"] == "ok"
-    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+def test_a_ledger_that_is_not_there_yet_is_not_made(command: Command, tmp_path: Path) -> None:
+    root, place = root_of(tmp_path), tmp_path / "state" / "ledger.db"
+    ran = command("doctor", "--path", str(root), "--operations-db", str(place))
+    assert (ran.code, verdicts(ran.out)["ledger"]) == (0, "ok")
+    assert f"{place}: the first start makes it" in ran.out
+    assert [*tmp_path.rglob("*")] == [root]
+
+
+def test_a_ledger_in_use_is_told_with_its_process(command: Command, tmp_path: Path) -> None:
+    root, place = root_of(tmp_path), str(tmp_path / "ledger.db")
+    store = Store(place)
+    ran = command("doctor", "--path", str(root), "--operations-db", place)
+    store.close()
+    assert (ran.code, verdicts(ran.out)["ledger"]) == (0, "note")
+    assert f"{place}: in use by process {os.getpid()}\n" in ran.out
+    again = command("doctor", "--path", str(root), "--operations-db", place)
+    assert f"{place}\n" in again.out
+
+
+def test_a_ledger_in_a_workspace_is_a_failure(command: Command, tmp_path: Path) -> None:
+    ran = command("doctor", "--path", str(tmp_path), "--operations-db", str(tmp_path / "l.db"))
+    assert (ran.code, verdicts(ran.out)["configuration"]) == (1, "FAIL")
+    assert "keep it outside of every workspace" in ran.out
 
 
 def test_every_workspace_is_named_with_its_profile(command: Command, tmp_path: Path) -> None:
     config = tmp_path / "c.json"
     workspaces = {
         "looking": {"root": str(tmp_path)},
-        "changing": {"root": str(tmp_path), "profile": "workspace-write"},
+        "changing": {"root": str(root_of(tmp_path)), "profile": "workspace-write"},
     }
     config.write_text(json.dumps({"workspaces": workspaces}), encoding="utf-8")
     out = command("doctor", "--config", str(config)).out
     assert f"looking: {tmp_path} (read-only)" in out
-    assert f"changing: {tmp_path} (workspace-write)" in out
+    assert f"changing: {tmp_path}/root (workspace-write)" in out
 
 
 def test_what_is_missing_says_how_to_mend_it(

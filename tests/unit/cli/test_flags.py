@@ -41,7 +41,8 @@ def test_flags_that_were_given_are_settings(tmp_path: Path) -> None:
         process_environment_pass=("CI",),
         log_level="ERROR",
     )
-    settings = load_settings(str(tmp_path), flags).settings
+    (tmp_path / "root").mkdir()
+    settings = load_settings(str(tmp_path / "root"), flags).settings
     assert settings.model_dump(exclude={"workspaces", "process_environment"}) == {
         "operations_db": "x.db",
         "http_host": "::1",

@@ -372,6 +372,20 @@ async def test_what_names_not_exactly_one_operation_finds_none(world: PatchWorld
     assert found.operation_id == "op-other"
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize("database", ["ledger.db", None])
+async def test_a_ledger_in_memory_says_that_it_forgets(
+    tmp_path: Path, database: str | None
+) -> None:
+    place = None if database is None else str(tmp_path / database)
+    with (
+        patch_world(tmp_path / "root", database=place) as world,
+        pytest.raises(CodeSpaceError) as caught,
+    ):
+        await world.patches.status(operation_key=OperationKey("none"))
+    assert ("in memory" in caught.value.message) is (database is None)
+
+
 NAMES = st.sampled_from(["a", "b", "d/a", "d/e/b", "d", "d/e", "x/y", "../a", "/a", "link", "l/a"])
 SECTIONS = st.one_of(
     NAMES.map(lambda name: add(name, "old")),

@@ -43,6 +43,26 @@ def test_a_durable_store_waits_for_the_disk(tmp_path: Path, durable: bool, level
     store.close()
 
 
+def test_what_is_dropped_is_no_longer_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    store = Store(str(path))
+    with store.append() as connection:
+        connection.execute("CREATE TABLE mark (content BLOB)")
+        connection.executemany("INSERT INTO mark VALUES (?)", [(b"hunter2" * 2_000,), (b"kept",)])
+    with store.append() as connection:
+        connection.execute("DELETE FROM mark WHERE length(content) > 4")
+    store.close()
+    assert b"kept" in path.read_bytes()
+    assert b"hunter2" not in path.read_bytes()
+
+
+def test_only_a_store_in_a_file_lasts(tmp_path: Path) -> None:
+    for database, lasting in ((str(tmp_path / "ledger.db"), True), (None, False)):
+        store = Store(database)
+        assert store.lasting is lasting
+        store.close()
+
+
 def test_a_second_store_on_the_same_file_is_refused(tmp_path: Path) -> None:
     path = str(tmp_path / "ledger.db")
     store = Store(path)

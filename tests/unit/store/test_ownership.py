@@ -89,6 +89,47 @@ def test_what_is_no_file_is_refused(tmp_path: Path, kind: str) -> None:
     WriterLock(str(path), patience_seconds=0).release()
 
 
+@pytest.mark.parametrize("name", ["ledger.db.lock", "ledger.db-wal", "ledger.db-journal"])
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_in_place_of_a_companion_is_not_followed(
+    tmp_path: Path, name: str, *, there: bool
+) -> None:
+    target = tmp_path / "precious"
+    if there:
+        target.write_text("precious", encoding="utf-8")
+        target.chmod(0o644)
+    (tmp_path / name).symlink_to(target)
+    with pytest.raises(StoreError, match="symbolic link"):
+        claim(str(tmp_path / "ledger.db"))
+    assert target.exists() is there
+    if there:
+        assert mode(target) == 0o644
+
+
+@pytest.mark.parametrize("name", ["ledger.db", "ledger.db.lock", "ledger.db-shm"])
+def test_a_file_with_a_second_name_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "elsewhere").touch(0o644)
+    (tmp_path / name).hardlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StoreError, match=f"{name}' has more than one name"):
+        claim(str(tmp_path / "ledger.db"))
+    assert mode(tmp_path / "elsewhere") == 0o644
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_file_of_another_user_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "ledger.db").touch()
+    os.chown(tmp_path / "ledger.db", 65534, 65534)
+    with pytest.raises(StoreError, match="belongs to another user"):
+        claim(str(tmp_path / "ledger.db"))
+
+
+def test_a_refused_database_is_not_held(tmp_path: Path) -> None:
+    (tmp_path / "ledger.db-wal").symlink_to("nowhere")
+    with pytest.raises(StoreError, match="symbolic link"):
+        claim(str(tmp_path / "ledger.db"))
+    WriterLock(str(tmp_path / "ledger.db"), patience_seconds=0).release()
+
+
 def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match="cannot be made"):

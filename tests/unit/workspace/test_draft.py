@@ -15,6 +15,7 @@ from codespace.patching.planning import plan
 from codespace.workspace.directory import open_root, register
 from codespace.workspace.draft import Draft, draft
 from codespace.workspace.survey import Survey
+from doubles.access_lists import SOMEBODY_WRITES, give
 from doubles.patch_world import add, delete, patch, update
 
 
@@ -43,6 +44,13 @@ def test_images_hold_what_is_needed_to_go_back(tmp_path: Path) -> None:
     )
     assert ready.images[1].planned_version == ABSENT
     assert ready.images[2] == FileImage("c", None, ABSENT, version_of(b"x\n"))
+
+
+def test_an_image_has_the_mode_that_is_safe_without_the_access_list(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"old\n")
+    give(tmp_path / "a.txt", SOMEBODY_WRITES)
+    ready = drafted(tmp_path, patch(update("a.txt", "old", "new")))
+    assert ready.images[0].mode == 0o640
 
 
 def test_missing_directories_are_listed_outermost_first(tmp_path: Path) -> None:

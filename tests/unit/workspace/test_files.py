@@ -38,6 +38,30 @@ def test_a_file_larger_than_expected_is_not_read(root: Root, top: Path) -> None:
         read(root, "file", max_bytes=9, limits=LIMITS, largest=4)
 
 
+@pytest.fixture
+def endless(top: Path) -> str:
+    """A file whose version takes hours."""
+    with (top / "endless").open("wb") as file:
+        file.truncate(1024**4)
+    return "endless"
+
+
+def test_a_file_that_takes_too_long_is_a_timeout_that_says_what_to_do(
+    root: Root, endless: str
+) -> None:
+    with pytest.raises(CodeSpaceError, match="with a command") as caught:
+        read(root, endless, max_bytes=9, limits=Limits(grep_timeout_ms=50))
+    assert caught.value.code is ErrorCode.TIMEOUT
+    assert caught.value.details == {"limit": 50}
+
+
+def test_a_read_that_nobody_waits_for_ends(root: Root, endless: str) -> None:
+    abandoned = threading.Event()
+    abandoned.set()
+    with pytest.raises(CodeSpaceError, match="cancelled"):
+        read(root, endless, max_bytes=9, limits=LIMITS, abandoned=abandoned)
+
+
 def test_a_small_text_comes_whole(root: Root, top: Path) -> None:
     content = "héllo\r\nwörld\0\n".encode()
     (top / "file").write_bytes(content)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codespace.workspace.deadline import Deadline
 from codespace.workspace.directory import RootDirectory, open_root, register
 from codespace.workspace.globs import compile_glob
 from codespace.workspace.listing import (
@@ -16,7 +17,6 @@ from codespace.workspace.listing import (
     list_files,
     present,
 )
-from codespace.workspace.ripgrep import Deadline
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import os
 import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from codespace.domain.workspace import Root
 from codespace.workspace.directory import register
-from codespace.workspace.outputs import OUTPUT_DIRECTORY, OutputFile
+from codespace.workspace.outputs import KEPT_BYTES, KEPT_FILES, OUTPUT_DIRECTORY, OutputFile
 
 NOTE = "\n[the rest of the output was not kept]\n"
 
@@ -20,8 +21,8 @@ def root(tmp_path: Path) -> Root:
     return register(str(tmp_path))
 
 
-def write(root: Root, *pieces: str, max_bytes: int = 100) -> OutputFile:
-    file = OutputFile(root, "proc-1.txt", max_bytes)
+def write(root: Root, *pieces: str, max_bytes: int = 100, name: str = "proc-1.txt") -> OutputFile:
+    file = OutputFile(root, name, max_bytes)
     for piece in pieces:
         file.append(piece)
     file.close()
@@ -163,7 +164,21 @@ def test_a_device_that_is_full_makes_the_path_untold(
         file.append("more")
     assert file.path is None
     file.append("still more")
-    assert content(root) == "begun"
+    assert list(Path(root.path, OUTPUT_DIRECTORY).iterdir()) == []
+
+
+def test_what_took_the_place_of_a_file_that_failed_is_let_be(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = OutputFile(root, "proc-1.txt", 100)
+    file.append("begun")
+    place = Path(root.path, OUTPUT_DIRECTORY, "proc-1.txt")
+    place.rename(place.with_name("mine"))
+    place.write_text("theirs", encoding="utf-8")
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", _full)
+        file.append("more")
+    assert content(root) == "theirs"
 
 
 def _full(descriptor: int, data: bytes) -> int:
@@ -197,3 +212,66 @@ def test_closing_twice_is_fine_and_nothing_is_written_afterwards(root: Root) -> 
     file.append("late")
     assert content(root) == "x"
     assert file.path is not None
+
+
+def lay_out(root: Root, *names: str, days: float = 0, size: int = 0) -> None:
+    """Leave files behind as earlier commands do, the first one the newest."""
+    for seconds, name in enumerate(names):
+        place = Path(root.path, OUTPUT_DIRECTORY, name)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with place.open("wb") as file:
+            file.truncate(size)
+        changed = time.time() - days * 24 * 60 * 60 - seconds
+        os.utime(place, (changed, changed))
+
+
+def kept(root: Root) -> list[str]:
+    return sorted(path.name for path in Path(root.path, OUTPUT_DIRECTORY).iterdir())
+
+
+def test_a_new_file_takes_the_place_of_those_of_last_week(root: Root) -> None:
+    lay_out(root, "proc-old.txt", days=7.01)
+    lay_out(root, "proc-new.txt", days=6.99)
+    write(root, "x")
+    assert kept(root) == ["proc-1.txt", "proc-new.txt"]
+
+
+def test_the_newest_are_kept_up_to_a_number(root: Root) -> None:
+    names = [f"proc-{number:03}.txt" for number in range(KEPT_FILES + 3)]
+    lay_out(root, *names)
+    write(root, "x")
+    assert kept(root) == sorted([*names[: KEPT_FILES - 1], "proc-1.txt"])
+
+
+def test_the_newest_are_kept_up_to_a_size(root: Root) -> None:
+    lay_out(root, *(f"proc-{letter}.txt" for letter in "abc"), size=KEPT_BYTES // 2)
+    write(root, "x")
+    assert kept(root) == ["proc-1.txt", "proc-a.txt", "proc-b.txt"]
+
+
+def test_a_file_that_is_being_written_is_kept_however_old(root: Root) -> None:
+    file = OutputFile(root, "proc-live.txt", 100)
+    file.append("begun")
+    os.utime(Path(root.path, OUTPUT_DIRECTORY, "proc-live.txt"), (0, 0))
+    write(root, "x")
+    assert kept(root) == ["proc-1.txt", "proc-live.txt"]
+    file.close()
+    write(root, "x", name="proc-2.txt")
+    assert kept(root) == ["proc-1.txt", "proc-2.txt"]
+
+
+def test_what_is_not_ours_is_kept(root: Root, tmp_path_factory: pytest.TempPathFactory) -> None:
+    outside = tmp_path_factory.mktemp("outside") / "proc-x.txt"
+    outside.touch()
+    os.utime(outside, (0, 0))
+    lay_out(root, "notes.txt", "proc-.md", "proc-a.txt.bak", days=30)
+    there = Path(root.path, OUTPUT_DIRECTORY)
+    (there / "proc-link.txt").symlink_to(outside)
+    (there / "proc-folder.txt").mkdir()
+    os.mkfifo(there / "proc-fifo.txt")
+    for name in ("proc-link.txt", "proc-folder.txt", "proc-fifo.txt"):
+        os.utime(there / name, (0, 0), follow_symlinks=False)
+    before = kept(root)
+    write(root, "x")
+    assert kept(root) == sorted([*before, "proc-1.txt"])
+    assert outside.exists()

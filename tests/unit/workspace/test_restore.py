@@ -12,6 +12,7 @@ from codespace.domain.patch import ABSENT
 from codespace.workspace.directory import RootDirectory, open_root, register
 from codespace.workspace.restore import OTHER, Restorer, current_version
 from codespace.workspace.temporaries import Temporaries
+from doubles.access_lists import SOMEBODY_WRITES, attributes, give
 from doubles.failing_syscalls import FailingSyscalls, Faults
 
 
@@ -63,6 +64,26 @@ def test_files_come_back_with_bytes_and_mode(tmp_path: Path, root: RootDirectory
     assert [one.state(current) for one, current in job.observe()] == ["before"] * 3
     assert sorted(path.name for path in tmp_path.iterdir()) == ["changed", "deleted"]
     assert stat.S_IMODE((tmp_path / "changed").stat().st_mode) == 0o640
+
+
+def test_after_a_crash_a_file_takes_the_access_list_of_what_replaced_it(
+    tmp_path: Path, root: RootDirectory
+) -> None:
+    (tmp_path / "a").write_bytes(b"new")
+    give(tmp_path / "a", SOMEBODY_WRITES)
+    carried = attributes(tmp_path / "a")
+    assert restorer(root, image("a", b"old")).restore({"a"})
+    assert (tmp_path / "a").read_bytes() == b"old"
+    assert attributes(tmp_path / "a") == carried
+
+
+def test_but_not_where_that_may_be_another_files(tmp_path: Path, root: RootDirectory) -> None:
+    (tmp_path / "a").write_bytes(b"moved here")
+    give(tmp_path / "a", SOMEBODY_WRITES)
+    images = image("a", b"old", b"moved here"), image("b", b"moved here", None)
+    assert restorer(root, *images).restore({"a", "b"})
+    assert attributes(tmp_path / "a") == {}
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o640
 
 
 def test_only_what_is_asked_for_is_touched(tmp_path: Path, root: RootDirectory) -> None:

@@ -1,6 +1,7 @@
 import os
 import sys
 import sysconfig
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,8 +9,9 @@ import pytest
 
 from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.workspace import ripgrep
+from codespace.workspace.deadline import Deadline
 from codespace.workspace.directory import RootDirectory, open_root, register
-from codespace.workspace.ripgrep import Deadline, ripgrep_path, stream
+from codespace.workspace.ripgrep import ripgrep_path, stream
 
 
 @pytest.fixture
@@ -21,6 +23,10 @@ def top(tmp_path: Path) -> Path:
 def directory(top: Path) -> Iterator[RootDirectory]:
     with open_root(register(str(top))) as directory:
         yield directory
+
+
+class EnoughError(Exception):
+    pass
 
 
 def later() -> Deadline:
@@ -96,6 +102,54 @@ def test_a_search_past_its_deadline_is_ended_and_reaped(directory: RootDirectory
         )
     assert caught.value.code is ErrorCode.TIMEOUT
     assert caught.value.details == {"limit": 200}
+    assert (children(), descriptors()) == before
+    os.close(reader)
+    os.close(writer)
+
+
+def test_a_search_that_nobody_waits_for_is_ended_and_reaped(directory: RootDirectory) -> None:
+    reader, writer = os.pipe()
+    before = children(), descriptors()
+    abandoned = threading.Event()
+    deadline = Deadline.after(30_000, abandoned=abandoned)
+    with pytest.raises(CodeSpaceError, match="cancelled") as caught:
+        list(
+            stream(
+                ("--regexp=x", "--", f"/proc/self/fd/{reader}"),
+                directory=directory.fd,
+                keep=(reader, writer),
+                deadline=deadline,
+                on_quiet=abandoned.set,
+            )
+        )
+    assert caught.value.code is ErrorCode.TIMEOUT
+    assert (children(), descriptors()) == before
+    os.close(reader)
+    os.close(writer)
+
+
+def test_a_search_that_is_quiet_is_asked_about_again_and_again_and_may_be_ended(
+    directory: RootDirectory,
+) -> None:
+    reader, writer = os.pipe()
+    before = children(), descriptors()
+    asked: list[None] = []
+
+    def twice() -> None:
+        asked.append(None)
+        if len(asked) == 2:
+            raise EnoughError
+
+    with pytest.raises(EnoughError):
+        list(
+            stream(
+                ("--regexp=x", "--", f"/proc/self/fd/{reader}"),
+                directory=directory.fd,
+                keep=(reader, writer),
+                deadline=later(),
+                on_quiet=twice,
+            )
+        )
     assert (children(), descriptors()) == before
     os.close(reader)
     os.close(writer)

@@ -3,6 +3,7 @@ import resource
 import shutil
 import socket
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -238,6 +239,43 @@ def test_grep_ignores_case_and_takes_text_literally_when_asked(root: Root, top: 
     assert [match.line for match in found.matches] == [1, 2, 3]
 
 
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("foo$", ["crlf:1:1", "lf:1:1", "mixed:1:1", "mixed:2:1"]),
+        ("^foo$", ["crlf:1:1", "lf:1:1", "mixed:1:1", "mixed:2:1"]),
+        ("fo.$", ["crlf:1:1", "lf:1:1", "mixed:1:1", "mixed:2:1"]),
+        ("^$", ["crlf:2:1", "lf:2:1", "mixed:3:1", "mixed:4:1"]),
+        (r"o\r$", ["crlf:1:3", "mixed:1:3"]),
+        (r"o\x0D$", ["crlf:1:3", "mixed:1:3"]),
+        ("o\r$", ["crlf:1:3", "mixed:1:3"]),
+        (r"o\r", ["crlf:1:3", "mixed:1:3"]),
+        (r"o\s", ["crlf:1:3", "mixed:1:3"]),
+        (r"\\r$|fo{2}$", ["crlf:1:1", "lf:1:1", "mixed:1:1", "mixed:2:1"]),
+    ],
+)
+def test_the_end_of_a_line_is_the_same_in_files_of_either_kind(
+    root: Root, top: Path, pattern: str, expected: list[str]
+) -> None:
+    for name, content in (
+        ("lf", b"foo\n\nbar"),
+        ("crlf", b"foo\r\n\r\nbar\r\n"),
+        ("mixed", b"foo\r\nfoo\n\n\r\nbar"),
+    ):
+        (top / name).write_bytes(content)
+    found = lines(root, pattern)
+    assert [line.rpartition(":")[0] for line in found] == expected
+    assert {line.rpartition(":")[2] for line in found} <= {"foo", ""}
+
+
+def test_a_line_of_crlf_is_told_without_its_end_and_so_is_its_context(
+    root: Root, top: Path
+) -> None:
+    (top / "file").write_bytes(b"one\r\ntwo\r\nthree")
+    found = grep(root, pattern="two$", context=1, limit=10, limits=LIMITS)
+    assert found.matches == (Match("file", 2, 1, "two", ("one",), ("three",)),)
+
+
 @pytest.mark.parametrize("pattern", ["-e", "--files", "-", "--pre=/bin/true", "-f/etc/passwd"])
 def test_a_pattern_that_looks_like_an_option_is_a_pattern(
     root: Root, top: Path, pattern: str
@@ -390,6 +428,7 @@ def test_a_shortage_of_descriptors_is_told_and_not_taken_for_no_match(
 ) -> None:
     for number in range(60):
         write(top, f"{number:02}", content="needle\n")
+    write(top, "59", content=f"needle {'x' * 2_000_000}\n")  # too much for a single pass
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     used = {int(entry.name) for entry in Path("/proc/self/fd").iterdir()}
     twenty_free = [number for number in range(len(used) + 30) if number not in used][20]
@@ -426,6 +465,80 @@ def test_find_agrees_with_git(
     exclude: list[str],
 ) -> None:
     top = tmp_path_factory.getbasetemp() / "ignored"
+    expected = _as_git_lists(top, tree, ignores, exclude)
+    assert paths(register(str(top))) == expected
+
+
+@settings(max_examples=10)
+@given(tree=TREE, ignores=IGNORES, exclude=st.lists(st.sampled_from(RULES), max_size=3))
+def test_find_agrees_with_git_also_beside_an_ignore_file_that_cannot_be_opened(
+    tmp_path_factory: pytest.TempPathFactory,
+    tree: list[str],
+    ignores: dict[str, list[str]],
+    exclude: list[str],
+) -> None:
+    top = tmp_path_factory.getbasetemp() / "obstructed"
+    expected = _as_git_lists(top, tree, ignores, exclude)
+    (top / "zz").mkdir()
+    os.mkfifo(top / "zz" / ".gitignore")
+    assert paths(register(str(top))) == expected
+
+
+@pytest.mark.parametrize("where", ["", "deep/er/"])
+@pytest.mark.parametrize("kind", ["fifo", "huge", "link to a device", "link to a fifo"])
+def test_an_ignore_file_that_cannot_be_opened_rules_nothing_and_the_others_do(
+    root: Root, top: Path, kind: str, where: str
+) -> None:
+    write(top, "a.log", "keep", "deep/er/b.log", "deep/er/keep", content="needle\n")
+    write(top, "deep/.gitignore", content="*.log\n")
+    write(top, ".git/info/exclude", content="unwanted\n")
+    write(top, "unwanted", content="needle\n")
+    place = top / f"{where}.gitignore"
+    if kind == "fifo":
+        os.mkfifo(place)
+    elif kind == "huge":
+        with place.open("wb") as huge:
+            huge.truncate(1024**4)
+    elif kind == "link to a device":
+        place.symlink_to("/dev/zero")
+    else:
+        os.mkfifo(top / "deep" / "fifo")
+        place.symlink_to(top / "deep" / "fifo")
+    ignores = [".gitignore"] if kind == "huge" and not where else []
+    deep = ["deep/er/.gitignore"] if kind == "huge" and where else []
+    wanted = sorted([*ignores, *deep, "a.log", "deep/.gitignore", "deep/er/keep", "keep"])
+    assert paths(root) == wanted
+    assert lines(root, "needle", glob="**/[ak]*") == [
+        "a.log:1:1:needle",
+        "deep/er/keep:1:1:needle",
+        "keep:1:1:needle",
+    ]
+
+
+def test_a_fifo_above_the_root_holds_nothing_up(top: Path, root: Root) -> None:
+    os.mkfifo(top.parent / ".gitignore")
+    write(top, "a.log", "keep")
+    write(top, ".gitignore", content="*.log\n")
+    assert paths(root) == [".gitignore", "keep"]
+
+
+def test_a_search_that_nobody_waits_for_ends(root: Root, top: Path) -> None:
+    write(top, "file", content="x\n")
+    abandoned = threading.Event()
+    abandoned.set()
+    for call in (
+        lambda: grep(root, pattern="x", limit=1, limits=LIMITS, abandoned=abandoned),
+        lambda: find(root, limit=1, limits=LIMITS, abandoned=abandoned),
+    ):
+        with pytest.raises(CodeSpaceError, match="cancelled") as caught:
+            call()
+        assert caught.value.code is ErrorCode.TIMEOUT
+
+
+def _as_git_lists(
+    top: Path, tree: list[str], ignores: dict[str, list[str]], exclude: list[str]
+) -> list[str]:
+    """Lay a repository out at `top` and return the files that git does not ignore."""
     shutil.rmtree(top, ignore_errors=True)
     top.mkdir()
     for path in tree:
@@ -434,8 +547,8 @@ def test_find_agrees_with_git(
         _write_if_possible(top / f"{folder}.gitignore", "\n".join(rules))
     _git(top, "init", "-q")
     (top / ".git/info/exclude").write_text("\n".join(exclude))
-    expected = _git(top, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    assert paths(register(str(top))) == sorted(expected.split("\0")[:-1])
+    listed = _git(top, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    return sorted(listed.split("\0")[:-1])
 
 
 def _write_if_possible(path: Path, content: str) -> None:

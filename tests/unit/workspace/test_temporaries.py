@@ -2,14 +2,17 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from codespace.domain.ids import OperationId
+from codespace.workspace.attributes import ACCESS_LIST, Attributes
 from codespace.workspace.directory import open_root, register
 from codespace.workspace.syscalls import Syscalls
 from codespace.workspace.temporaries import Ownership, Target, Temporaries, by_directory
+from doubles.access_lists import DEFAULT_LIST, SOMEBODY_WRITES, attributes
 from doubles.failing_syscalls import Call, FailingSyscalls, Faults
 
 
@@ -37,7 +40,7 @@ def test_a_short_write_is_continued(tmp_path: Path, temporaries: Temporaries) ->
     assert faults.called.count("write") > 1
 
 
-def test_a_file_of_somebody_else_that_cannot_be_given_back_keeps_its_group_at_least(
+def test_a_file_of_somebody_else_that_cannot_be_given_back_keeps_its_group_if_it_may(
     tmp_path: Path, temporaries: Temporaries
 ) -> None:
     asked: list[str] = []
@@ -49,10 +52,59 @@ def test_a_file_of_somebody_else_that_cannot_be_given_back_keeps_its_group_at_le
     unprivileged = Temporaries(
         temporaries.root, temporaries.operation_id, FailingSyscalls(Faults(fails=denied))
     )
-    owner = Ownership(0o600, os.geteuid() + 1, os.getegid())
+    owner = Ownership(0o600, os.geteuid() + 1, os.getegid() + 1)
     unprivileged.write(0, b"", owner, dir_fd=temporaries.root.fd, sync=False)
     assert asked.count("chown") == 2
     assert (tmp_path / ".op-x.0.tmp").exists()
+
+
+@pytest.mark.parametrize(("group", "expected"), [("ours", 0o1675), ("another", 0o1605)])
+def test_a_file_that_is_not_given_back_loses_the_bits_that_were_for_others(
+    tmp_path: Path, temporaries: Temporaries, group: str, expected: int
+) -> None:
+    calls = FailingSyscalls(
+        Faults(fails=lambda call: errno.EPERM if call.name == "chown" else None)
+    )
+    unprivileged = Temporaries(temporaries.root, temporaries.operation_id, calls)
+    gid = os.getegid() + (group == "another")
+    plain = Ownership(0o7675, os.geteuid() + 1, gid)
+    unprivileged.write(0, b"", plain, dir_fd=temporaries.root.fd, sync=False)
+    assert stat.S_IMODE((tmp_path / ".op-x.0.tmp").stat().st_mode) == expected
+    listed = replace(plain, attributes=Attributes(SOMEBODY_WRITES))
+    unprivileged.write(1, b"", listed, dir_fd=temporaries.root.fd, sync=False)
+    found = attributes(tmp_path / ".op-x.1.tmp")
+    assert (ACCESS_LIST in found) is (group == "ours"), "it says what the file's own group may"
+
+
+def test_a_file_without_an_access_list_gets_none_from_its_directory(
+    tmp_path: Path, temporaries: Temporaries
+) -> None:
+    os.setxattr(tmp_path, DEFAULT_LIST, SOMEBODY_WRITES)
+    owner = Ownership(0o660, os.geteuid(), os.getegid())
+    temporaries.write(0, b"", owner, dir_fd=temporaries.root.fd, sync=False)
+    assert attributes(tmp_path / ".op-x.0.tmp") == {}
+
+
+def test_a_new_file_has_the_access_list_that_its_directory_gives(
+    tmp_path: Path, temporaries: Temporaries
+) -> None:
+    os.setxattr(tmp_path, DEFAULT_LIST, SOMEBODY_WRITES)
+    temporaries.write(0, b"", None, dir_fd=temporaries.root.fd, sync=False)
+    assert ACCESS_LIST in attributes(tmp_path / ".op-x.0.tmp")
+
+
+def test_without_its_access_list_a_file_has_the_mode_that_is_safe_alone(
+    tmp_path: Path, temporaries: Temporaries
+) -> None:
+    def unsupported(call: Call) -> int | None:
+        return errno.ENOTSUP if call.name == "set_attribute" else None
+
+    calls = FailingSyscalls(Faults(fails=unsupported))
+    owner = Ownership(0o660, os.geteuid(), os.getegid(), Attributes(SOMEBODY_WRITES))
+    Temporaries(temporaries.root, temporaries.operation_id, calls).write(
+        0, b"", owner, dir_fd=temporaries.root.fd, sync=False
+    )
+    assert stat.S_IMODE((tmp_path / ".op-x.0.tmp").stat().st_mode) == 0o640
 
 
 def test_privileged_bits_go_with_the_old_content() -> None:

@@ -20,6 +20,7 @@ from codespace.workspace.draft import Draft, draft
 from codespace.workspace.survey import Survey
 from codespace.workspace.temporaries import Temporaries
 from codespace.workspace.transaction import Ending, Transaction
+from doubles.access_lists import SOMEBODY_WRITES, attributes, give
 from doubles.failing_syscalls import Call, FailingSyscalls, Faults
 from doubles.patch_world import add, delete, patch, update
 from doubles.trees import snapshot
@@ -112,6 +113,37 @@ def test_a_set_user_id_bit_does_not_outlive_the_content(work: Path, root: RootDi
     (work / "a.txt").chmod(0o4755)
     run(root, patch(update("a.txt", "old", "new")), Faults())
     assert stat.S_IMODE((work / "a.txt").stat().st_mode) == 0o755
+
+
+def test_access_lists_and_attributes_are_kept_also_by_a_file_that_moves(
+    work: Path, root: RootDirectory
+) -> None:
+    for name in ("a.txt", "deep/c.txt"):
+        give(work / name, SOMEBODY_WRITES)
+        os.setxattr(work / name, "user.origin", name.encode())
+    before = attributes(work / "a.txt"), attributes(work / "deep/c.txt")
+    assert run(root, MANY, Faults()).status is PatchStatus.APPLIED
+    assert (attributes(work / "a.txt"), attributes(work / "fresh/moved.txt")) == before
+    assert stat.S_IMODE((work / "a.txt").stat().st_mode) == 0o660
+
+
+def test_what_was_undone_has_its_access_list_and_attributes_again(
+    work: Path, root: RootDirectory
+) -> None:
+    for name in ("a.txt", "deep/c.txt", "gone.txt"):
+        give(work / name, SOMEBODY_WRITES)
+        os.setxattr(work / name, "user.origin", name.encode())
+    before = [attributes(work / name) for name in ("a.txt", "deep/c.txt", "gone.txt")]
+    counted = Faults()
+    assert run(root, MANY, counted, durable=False).status is PatchStatus.APPLIED
+    _lay_out_again(work)
+    for name, carried in zip(("a.txt", "deep/c.txt", "gone.txt"), before, strict=True):
+        for attribute, value in carried.items():
+            os.setxattr(work / name, attribute, value)
+    last = max(number for number, name in enumerate(counted.called) if name == "unlink")
+    faults = Faults(fails=lambda call: errno.EIO if call.number == last else None)
+    assert run(root, MANY, faults, durable=False).status is PatchStatus.FAILED_ROLLED_BACK
+    assert [attributes(work / name) for name in ("a.txt", "deep/c.txt", "gone.txt")] == before
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: errno.errorcode[error])

@@ -1,6 +1,7 @@
 """`read`, `find` and `grep`: looking at a workspace's files. They need no lease."""
 
 import json
+import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeVar
@@ -116,6 +117,10 @@ class GrepResult(Result):
     """Matching files left out because their names are not UTF-8."""
 
 
+END_SECONDS = 1.0
+"""How long a call that was cancelled waits for its thread."""
+LOOK_SECONDS = 0.01
+
 T = TypeVar("T")
 
 
@@ -172,7 +177,9 @@ class FileTools:
         root = call.permitted.root
         found = self._read_at_once(root, params)
         if found is None:
-            found = await self._in_thread(lambda: self._read(root, params))
+            found = await self._in_thread(
+                lambda abandoned: self._read(root, params, abandoned=abandoned)
+            )
         return ReadResult(
             path=found.path,
             content=found.content,
@@ -191,12 +198,13 @@ class FileTools:
         """
         root = call.permitted.root
         found = await self._in_thread(
-            lambda: search.find(
+            lambda abandoned: search.find(
                 root,
                 glob=params.glob,
                 include_ignored=params.include_ignored,
                 limit=params.limit,
                 limits=self.limits,
+                abandoned=abandoned,
             )
         )
         kept = self._within_budget(found.paths, lambda path: len(json.dumps(path)) + 2)
@@ -214,7 +222,7 @@ class FileTools:
         """
         root = call.permitted.root
         found = await self._in_thread(
-            lambda: search.grep(
+            lambda abandoned: search.grep(
                 root,
                 pattern=params.pattern,
                 glob=params.glob,
@@ -223,6 +231,7 @@ class FileTools:
                 context=params.context,
                 limit=params.limit,
                 limits=self.limits,
+                abandoned=abandoned,
             )
         )
         matches = [
@@ -252,7 +261,12 @@ class FileTools:
             return None  # it was exchanged for a large one, which must not stop the event loop
 
     def _read(
-        self, root: Root, params: ReadParams, *, largest: int | None = None
+        self,
+        root: Root,
+        params: ReadParams,
+        *,
+        largest: int | None = None,
+        abandoned: threading.Event | None = None,
     ) -> files.FileContent:
         self.at_hand.learn(root)
         max_bytes = params.max_bytes or self.limits.read_default_bytes
@@ -265,6 +279,7 @@ class FileTools:
                 max_bytes=max_bytes,
                 limits=self.limits,
                 largest=largest,
+                abandoned=abandoned,
             )
             if params.max_bytes is not None or len(found.content) * JSON_GROWTH <= budget:
                 return found
@@ -283,5 +298,24 @@ class FileTools:
             kept.append(item)
         return kept
 
-    async def _in_thread(self, work: Callable[[], T]) -> T:
-        return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self.limiter)
+    async def _in_thread(self, work: Callable[[threading.Event], T]) -> T:
+        """Run `work` in a thread; it soon ends when its event is set."""
+        abandoned, begun, ended = threading.Event(), threading.Event(), threading.Event()
+
+        def run() -> T:
+            begun.set()
+            try:
+                return work(abandoned)
+            finally:
+                ended.set()
+
+        try:
+            return await anyio.to_thread.run_sync(run, abandon_on_cancel=True, limiter=self.limiter)
+        except anyio.get_cancelled_exc_class():
+            abandoned.set()
+            # A gateway that ends is not to leave a search behind. What hangs, on a dead network
+            # mount, say, is let go all the same.
+            with anyio.CancelScope(shield=True), anyio.move_on_after(END_SECONDS):
+                while begun.is_set() and not ended.is_set():  # noqa: ASYNC110 -- a thread sets them
+                    await anyio.sleep(LOOK_SECONDS)
+            raise

@@ -4,11 +4,14 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import cast
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from binding import check_binding
@@ -18,7 +21,7 @@ from codespace.domain.tool import Effect, Json, Tool
 from codespace.domain.workspace import Workspace
 from codespace.gateway.dispatch import Dispatcher
 from codespace.gateway.toolbox import Toolbox
-from codespace.gateway.tools.files import FileTools
+from codespace.gateway.tools.files import END_SECONDS, FileTools
 from codespace.workspace.directory import register
 from schemas import fits
 
@@ -205,3 +208,40 @@ async def test_a_refusal_has_the_contracts_code(
     tmp_path: Path, name: str, arguments: dict[str, object], code: str
 ) -> None:
     assert (await call(tmp_path, name, **arguments))["code"] == code
+
+
+@pytest.mark.anyio
+async def test_a_cancelled_call_leaves_no_thread_at_work(tmp_path: Path) -> None:
+    endless = tmp_path / "endless"
+    with endless.open("wb") as file:
+        file.truncate(1024**4)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(partial(call, tmp_path, "read", path="endless"))
+        while not is_open(endless):
+            await anyio.lowlevel.checkpoint()
+        tasks.cancel_scope.cancel()
+    assert not is_open(endless)
+
+
+@pytest.mark.anyio
+async def test_a_call_that_is_cancelled_before_its_turn_ends_at_once(tmp_path: Path) -> None:
+    limiter = anyio.CapacityLimiter(1)
+    (find,) = (tool for tool in FileTools(Limits(), limiter).tools() if tool.name == "find")
+    demo = Workspace(WorkspaceId("demo"), register(str(tmp_path)))
+    dispatcher = Dispatcher(Toolbox([find]), {demo.workspace_id: demo})
+    began = anyio.current_time()
+    async with limiter, anyio.create_task_group() as tasks:
+        tasks.start_soon(dispatcher.call, "find", {"workspace_id": "demo"})
+        while not limiter.statistics().tasks_waiting:
+            await anyio.lowlevel.checkpoint()
+        tasks.cancel_scope.cancel()
+    assert anyio.current_time() - began < END_SECONDS
+
+
+def is_open(file: Path) -> bool:
+    """Say whether this process has the file open."""
+    found: list[str] = []
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            found.append(str(descriptor.readlink()))
+    return str(file) in found
