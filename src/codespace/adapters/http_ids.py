@@ -31,7 +31,7 @@ class WholeIds:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Run the application; put a refusal in place of the 202 that nobody can do with."""
+        """Run the application; refuse what it accepts as a notification and is none."""
         body: list[bytes] = []
         refused = False
 
@@ -58,9 +58,9 @@ def _is_request(body: bytes) -> bool:
         content: object = from_json(body)
     except ValueError:
         return False
-    return (
-        isinstance(content, dict) and {"id", "method"} <= cast("dict[str, object]", content).keys()
-    )
+    if not isinstance(content, dict):
+        return False
+    return {"id", "method"} <= cast("dict[str, object]", content).keys()
 
 
 async def _refuse(send: Send) -> None:

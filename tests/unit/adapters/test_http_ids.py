@@ -65,5 +65,5 @@ async def test_a_request_with_an_id_is_answered(number: object) -> None:
 @pytest.mark.anyio
 async def test_what_has_no_id_or_no_method_is_accepted() -> None:
     note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 9}}
-    result = {"jsonrpc": "2.0", "id": 9, "result": {}}
+    result: dict[str, object] = {"jsonrpc": "2.0", "id": 9, "result": {}}
     assert [answer.status_code for answer in await answers_to(note, result)] == [202, 202]
