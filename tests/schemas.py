@@ -1,5 +1,6 @@
 """JSON Schema as a judge: whether a value fits, and values that do."""
 
+import json
 from collections.abc import Mapping
 from typing import Protocol, cast
 
@@ -15,6 +16,10 @@ class _Validator(Protocol):
 
 def fits(schema: Schema, value: object) -> bool:
     """Say whether a value fits a schema, by a judge that is not ours."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        return False  # NaN and infinity are no JSON
     return cast("_Validator", Draft202012Validator(dict(schema))).is_valid(value)
 
 
@@ -27,6 +32,12 @@ def values(schema: Schema) -> st.SearchStrategy[object]:
     if "anyOf" in schema:
         return st.one_of(*(values(option) for option in cast("list[Schema]", schema["anyOf"])))
     match schema.get("type"):
+        case None if not {"$ref", "const", "enum"} & set(schema):
+            return st.recursive(
+                st.none() | st.booleans() | st.integers() | st.text(),
+                lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+                max_leaves=5,
+            )
         case "null":
             return st.none()
         case "boolean":

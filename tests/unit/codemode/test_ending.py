@@ -1,8 +1,8 @@
 from codespace.codemode.ending import End, Loose, problems, verdict
-from codespace.domain.run_limits import RunLimits
 from codespace.codemode.outcome import CallRecord, CallState, ErrorKind, RunProblem, RunStatus
 from codespace.codemode.protocol import Problem, Status, Unhandled
 from codespace.codemode.steps import Stop
+from codespace.domain.run_limits import RunLimits
 
 LIMITS = RunLimits()
 
