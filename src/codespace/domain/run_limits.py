@@ -1,9 +1,7 @@
 """What the runs of a sandbox may use."""
 
 from dataclasses import asdict, dataclass, fields
-from typing import TypedDict
-
-from pydantic import ConfigDict, with_config
+from typing import ClassVar, TypedDict
 
 from codespace.domain.limits import KIB, MIB
 
@@ -28,7 +26,6 @@ class LimitOptions(TypedDict, total=False):
     mutation_wait_ms: int
 
 
-@with_config(ConfigDict(extra="forbid", use_attribute_docstrings=True))
 @dataclass(frozen=True, slots=True)
 class RunLimits:
     """Limits of the contract (section 9). Each breach is an error that names the limit.
@@ -36,6 +33,12 @@ class RunLimits:
     Raises:
         ValueError: a limit is no positive number.
     """
+
+    # For pydantic, where limits are settings; its import costs more than a process's first run.
+    __pydantic_config__: ClassVar[dict[str, object]] = {
+        "extra": "forbid",
+        "use_attribute_docstrings": True,
+    }
 
     concurrency: int = 4
     """Calls of one run that execute at a time."""
