@@ -292,10 +292,11 @@ def operation(item: list[object]) -> Operation:
 
 
 def _call(item: list[object]) -> Call:
-    number, tool, line, column, *rest = item[1:]
-    arguments = rest[0] if rest else dict[str, object]()
-    options = rest[1] if len(rest) > 1 else None
-    return Call(_int(number), _int(tool), _int(line), _int(column), arguments, options)
+    # Kept short: it is a part of what every call of a script costs.
+    _, number, tool, line, column, *rest = cast("tuple[str, int, int, int, int]", item)
+    if not rest:
+        return Call(number, tool, line, column, {}, None)
+    return Call(number, tool, line, column, rest[0], rest[1] if len(rest) > 1 else None)
 
 
 def _ask(item: list[object]) -> Ask:
