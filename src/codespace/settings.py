@@ -103,6 +103,14 @@ class Settings(_Strict):
     def _list_to_tuple(cls, value: object) -> object:
         return tuple(value) if isinstance(value, list) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] -- its items are checked next
 
+    @field_validator("codemode", mode="before")
+    @classmethod
+    def _are_integers(cls, value: object) -> object:
+        # What is made into a dataclass is taken leniently else: "5" and true as numbers.
+        if isinstance(value, dict) and any(type(most) is not int for most in value.values()):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] -- its keys are checked next
+            raise ValueError("takes limits by their names, each an integer from 1")
+        return value  # pyright: ignore[reportUnknownVariableType] -- checked next
+
     @field_validator("http_token")
     @classmethod
     def _fits_a_header(cls, token: str | None) -> str | None:

@@ -51,17 +51,21 @@ class RunLimits:
     timeout_ms: int = 300_000
     """Time of a run, from its first step to its end."""
     max_calls: int = 5_000
+    """Calls of one run."""
     argument_bytes: int = MIB
     """JSON of one call's arguments."""
     result_bytes: int = 16 * MIB
     """JSON of one result, and of the value that the script returns."""
     code_bytes: int = 256 * KIB
+    """The script."""
     output_chars: int = 40_000
     """Output that a model gets to see: longer output keeps its start and its end."""
     written_bytes: int = 4 * MIB
     """All that a script may write before its output is cut."""
     store_value_chars: int = 262_144
+    """JSON of one value that a script stores."""
     store_total_chars: int = 1_048_576
+    """JSON of all values of one owner."""
     runs: int = 32
     """Runs at once; more wait for their turn."""
     mutation_wait_ms: int = 10_000

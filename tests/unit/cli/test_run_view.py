@@ -4,7 +4,6 @@ import io
 import os
 import pty
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -14,7 +13,7 @@ from codespace.codemode import CallState, Progress
 from codespace.codemode.outcome import CallRecord
 
 CALL = CallRecord(1, "read", 3, 1, CallState.RUNNING, started_ms=1.0)
-DONE = replace(CALL, state=CallState.OK, ended_ms=13.4)
+DONE = CALL._replace(state=CallState.OK, ended_ms=13.4)
 
 
 def progress(record: CallRecord, total: int = 1, running: int = 0, finished: int = 1) -> Progress:
@@ -33,7 +32,7 @@ def test_the_counts_are_of_calls_queued_running_and_done() -> None:
     assert tally.line().startswith("0 done, 0 running, 0 queued, ")
     tally.add(progress(CALL, 9, 4, 2))
     assert tally.line().startswith("2 done, 4 running, 3 queued, ")
-    tally.add(progress(replace(DONE, state=CallState.FAILED, code="TIMEOUT"), 9, 3, 3))
+    tally.add(progress(DONE._replace(state=CallState.FAILED, code="TIMEOUT"), 9, 3, 3))
     assert tally.line().startswith("3 done, 1 failed, 3 running, 3 queued, ")
 
 
@@ -41,14 +40,14 @@ def test_of_many_calls_the_newest_and_those_that_run_are_shown() -> None:
     tally = Tally()
     tally.add(progress(CALL))
     for number in range(2, 50):
-        tally.add(progress(replace(DONE, call_no=number)))
+        tally.add(progress(DONE._replace(call_no=number)))
     assert list(tally.recent) == [1, *range(51 - ROWS, 50)]
 
 
 def test_calls_that_all_run_push_out_the_oldest() -> None:
     tally = Tally()
     for number in range(1, 20):
-        tally.add(progress(replace(CALL, call_no=number)))
+        tally.add(progress(CALL._replace(call_no=number)))
     assert list(tally.recent) == list(range(20 - ROWS, 20))
 
 
@@ -71,10 +70,10 @@ def test_lines_are_written_only_when_calls_have_ended() -> None:
     [
         (CALL, "▸ read line 3"),
         (DONE, "✓ read line 3 12 ms"),
-        (replace(DONE, state=CallState.FAILED, code="TIMEOUT"), "✗ read line 3 TIMEOUT"),
-        (replace(DONE, state=CallState.CANCELLED, line=0), "- read 12 ms"),
-        (replace(DONE, state=CallState.UNKNOWN), "? read line 3 12 ms"),
-        (replace(CALL, state=CallState.QUEUED), "· read line 3"),
+        (DONE._replace(state=CallState.FAILED, code="TIMEOUT"), "✗ read line 3 TIMEOUT"),
+        (DONE._replace(state=CallState.CANCELLED, line=0), "- read 12 ms"),
+        (DONE._replace(state=CallState.UNKNOWN), "? read line 3 12 ms"),
+        (CALL._replace(state=CallState.QUEUED), "· read line 3"),
     ],
 )
 def test_a_call_is_drawn_with_its_line_and_its_end(record: CallRecord, said: str) -> None:
@@ -85,7 +84,7 @@ def test_a_call_is_drawn_with_its_line_and_its_end(record: CallRecord, said: str
 
 def test_a_tools_name_is_drawn_as_it_is() -> None:
     view = Drawn()
-    view.tell(progress(replace(CALL, tool="[red]x[/nonsense]")))
+    view.tell(progress(CALL._replace(tool="[red]x[/nonsense]")))
     assert "[red]x[/nonsense]" in drawn(view)
 
 

@@ -1,7 +1,5 @@
 """Runs by id and by key, what is known of them meanwhile, and which are forgotten."""
 
-from dataclasses import replace
-
 import anyio
 import pytest
 
@@ -95,7 +93,7 @@ def test_a_run_under_way_says_how_far_it_is() -> None:
     record = begun(ScriptRuns())
     ends = [CallState.RUNNING, CallState.OK, CallState.OK, CallState.FAILED, CallState.CANCELLED]
     for number, state in enumerate(ends):
-        record.tell(Progress(9, 1, number, replace(CALL, state=state)))
+        record.tell(Progress(9, 1, number, CALL._replace(state=state)))
     standing = record.standing(now_ms=1_250)
     assert standing == Outcome(
         RunStatus.RUNNING,
