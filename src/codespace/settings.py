@@ -296,10 +296,13 @@ def _from_text(name: str, key: str, text: str) -> object:
     return text
 
 
+_UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
+
+
 def _explain(error: ValidationError) -> str:
     problems: Sequence[str] = [
         f"{'.'.join(map(str, item['loc'])) or 'the configuration'}: "
-        + ("is not a setting" if item["type"] == "extra_forbidden" else _takes(item["msg"]))
+        + ("is not a setting" if item["type"] in _UNKNOWN else _takes(item["msg"]))
         for item in error.errors(include_url=False, include_input=False)
     ]
     return "; ".join(problems)

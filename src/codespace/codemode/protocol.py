@@ -307,10 +307,6 @@ def _text(item: list[object]) -> Text:
     return Text(Level(_int(item[1])), _str(item[2]))
 
 
-def _image(item: list[object]) -> Image:
-    return Image(cast("Mapping[str, object]", item[1]))
-
-
 def _stored(item: list[object]) -> Stored:
     key, *rest = item[1:]
     return Stored(_str(key), not rest, rest[0] if rest else None)
@@ -340,7 +336,7 @@ _READERS: Mapping[str, Callable[[list[object]], Operation]] = {
     "call": _call,
     "ask": _ask,
     "text": _text,
-    "image": _image,
+    "image": lambda item: Image(cast("Mapping[str, object]", item[1])),
     "store": _stored,
     "return": _returned,
     "error": lambda item: Failed(_problem(item)),
