@@ -139,7 +139,7 @@ def kind(field: Schema) -> str:
     if "$ref" in field:
         return str(field["$ref"]).rpartition("/")[2]
     if field.get("type") == "array":
-        return f"array of {kind(cast('Schema', field['items']))}"
+        return f"array of {kind(cast('Schema', field['items']))}" if "items" in field else "array"
     bounds = [
         f"{word} {field[key]}"
         for key, word in (("minimum", "from"), ("maximum", "to"))

@@ -10,6 +10,10 @@ from jsonschema import Draft202012Validator
 Schema = Mapping[str, object]
 
 
+ANYTHING: Schema = {"anyOf": [{"type": "null"}, {"type": "string"}, {"type": "integer"}]}
+"""What stands for the parts of a value whose schema says nothing of them."""
+
+
 class _Validator(Protocol):
     def is_valid(self, instance: object) -> bool: ...
 
@@ -32,12 +36,6 @@ def values(schema: Schema) -> st.SearchStrategy[object]:
     if "anyOf" in schema:
         return st.one_of(*(values(option) for option in cast("list[Schema]", schema["anyOf"])))
     match schema.get("type"):
-        case None if not {"$ref", "const", "enum"} & set(schema):
-            return st.recursive(
-                st.none() | st.booleans() | st.integers() | st.text(),
-                lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-                max_leaves=5,
-            )
         case "null":
             return st.none()
         case "boolean":
@@ -49,12 +47,14 @@ def values(schema: Schema) -> st.SearchStrategy[object]:
             return whole | whole.filter(lambda number: abs(number) < 2**53).map(float)
         case "string":
             return _texts(schema)
+        case "number":
+            return st.integers() | st.floats(allow_nan=False, allow_infinity=False)
         case "array":
-            return st.lists(values(cast("Schema", schema["items"])), max_size=3)
+            return st.lists(values(cast("Schema", schema.get("items", ANYTHING))), max_size=3)
         case "object" if "properties" in schema:
             return _objects(schema)
         case "object":
-            inner = cast("Schema", schema["additionalProperties"])
+            inner = cast("Schema", schema.get("additionalProperties", ANYTHING))
             return st.dictionaries(_texts({}), values(inner), max_size=3).map(lambda made: made)
         case kind:
             raise NotImplementedError(kind)

@@ -261,6 +261,20 @@ async def test_cancelling_ends_the_command_that_runs_and_frees_the_lease(
     assert (await cell_space.call("bash", command="echo free"))["output"] == "free\n"
 
 
+@pytest.mark.requirement("codemode.cancel")
+async def test_a_command_that_ignores_the_request_to_end_is_gone_too(space: Space) -> None:
+    mark = f"stubborn-{os.getpid()}-{time.time_ns()}"
+    first = await space.script(
+        "await tools.bash({command: args})",
+        args=f": {mark}; trap '' TERM; touch begun; while :; do sleep 0.1; done",
+        wait_ms=0,
+    )
+    await begun(space)
+    ended = await space.session.run("codemode_cancel", run_id=first["run_id"])
+    assert marked(mark) == []
+    assert ended["calls"] == {**NO_CALLS, "total": 1, "cancelled": 1}
+
+
 @pytest.mark.requirement("codemode.run-not-found", "code.run-not-found")
 async def test_an_unknown_run_is_refused(space: Space) -> None:
     for tool in ("codemode_status", "codemode_cancel"):

@@ -41,6 +41,20 @@ return files.filter(f => f.content.includes("NOTE")).map(f => f.path);
 """
 
 
+AnyJson = Annotated[
+    object,
+    Field(
+        json_schema_extra={
+            "anyOf": [
+                {"type": kind}
+                for kind in ("object", "array", "string", "number", "boolean", "null")
+            ]
+        }
+    ),
+]
+"""Said in full: some clients take a schema that says nothing for a mistake."""
+
+
 class CodemodeParams(Params):
     """Arguments of `codemode`."""
 
@@ -48,7 +62,7 @@ class CodemodeParams(Params):
     """The program: the body of an async function, or a whole `async () => {…}`."""
     workspace_id: str | None = None
     """Stands where a call in the program names none; the only registered one when left out."""
-    args: object = None
+    args: AnyJson = None
     """A JSON value that the program sees as the frozen global `args`."""
     run_key: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     """Makes the request idempotent: the same key and request give the same run."""
@@ -135,7 +149,7 @@ class RunResult(Result):
 
     run_id: str
     status: Literal["running", "waiting", "interrupted", "completed", "failed", "cancelled"]
-    value: object
+    value: AnyJson
     """What the program returned."""
     output: list[dict[str, object]]
     """What it printed: text and image blocks."""
