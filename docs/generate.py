@@ -11,9 +11,11 @@ from tempfile import TemporaryDirectory
 from typing import cast
 
 import anyio
+from pydantic import TypeAdapter
 
 from codespace.bootstrap import open_gateway
 from codespace.domain.limits import Limits
+from codespace.domain.run_limits import RunLimits
 from codespace.domain.tool import Tool
 from codespace.settings import PREFIX, Settings, WorkspaceSettings, load
 
@@ -94,7 +96,12 @@ def first_sentence(schema: Schema) -> str:
 
 
 def fenced(description: str) -> str:
-    """Return a description with the patch in it set as text."""
+    """Return a description with the script or the patch in it set apart."""
+    prose, declared, _ = description.partition("\n\ndeclare const tools")
+    if declared:
+        head, _, example = prose.partition("\n\nExample: ")
+        rest = "Then it declares the tools above in TypeScript."
+        return f"{head}\n\n```js\n{example}\n```\n\n{rest}"
     begin, end = "*** Begin Patch", "*** End Patch"
     if begin not in description:
         return description
@@ -132,7 +139,7 @@ def kind(field: Schema) -> str:
     if "$ref" in field:
         return str(field["$ref"]).rpartition("/")[2]
     if field.get("type") == "array":
-        return f"array of {kind(cast('Schema', field['items']))}"
+        return f"array of {kind(cast('Schema', field['items']))}" if "items" in field else "array"
     bounds = [
         f"{word} {field[key]}"
         for key, word in (("minimum", "from"), ("maximum", "to"))
@@ -148,6 +155,7 @@ def render_configuration(page: Path) -> str:
         text, "workspace settings", settings_table(WorkspaceSettings, environment=False)
     )
     text = replaced(text, "settings", settings_table(Settings, environment=True))
+    text = replaced(text, "limits of scripts", run_limits_table())
     return replaced(text, "limits", limits_table())
 
 
@@ -161,7 +169,8 @@ def replaced(text: str, name: str, body: str) -> str:
 
 def settings_table(model: type[Settings] | type[WorkspaceSettings], *, environment: bool) -> str:
     """Return a settings model as a table."""
-    names = {"http_token": "`--http-token-file`", "workspaces": "", "process_environment": ""}
+    only_in_files = ("workspaces", "process_environment", "codemode")
+    flags = dict.fromkeys(only_in_files, "") | {"http_token": "`--http-token-file`"}
     head = "| key | default | meaning |" + (" environment | flag |" if environment else "")
     rows = [head, "| --- | --- | --- |" + (" --- | --- |" if environment else "")]
     for name, field in model.model_fields.items():
@@ -171,15 +180,24 @@ def settings_table(model: type[Settings] | type[WorkspaceSettings], *, environme
             else repr(field.get_default(call_default_factory=True))
         )
         default = repr(str(field.default)) if "<" in default else default
+        default = "{}" if name == "codemode" else default
         meaning = " ".join((field.description or "").split())
         row = f"| `{name}` | `{default}` | {meaning} |"
         if environment:
-            variable = (
-                "" if name in ("workspaces", "process_environment") else f"`{PREFIX}{name.upper()}`"
-            )
-            flag = names.get(name, f"`--{name.replace('_', '-')}`")
+            variable = "" if name in only_in_files else f"`{PREFIX}{name.upper()}`"
+            flag = flags.get(name, f"`--{name.replace('_', '-')}`")
             row += f" {variable} | {flag} |"
         rows.append(row)
+    return "\n".join(rows)
+
+
+def run_limits_table() -> str:
+    """Return the limits of scripts as a table."""
+    told = TypeAdapter(RunLimits).json_schema()["properties"]
+    rows = ["| limit | default | meaning |", "| --- | --- | --- |"]
+    for field in fields(RunLimits):
+        meaning = " ".join(str(told[field.name].get("description", "")).split())
+        rows.append(f"| `{field.name}` | {field.default:,} | {meaning} |")
     return "\n".join(rows)
 
 

@@ -1,5 +1,6 @@
 """JSON Schema as a judge: whether a value fits, and values that do."""
 
+import json
 from collections.abc import Mapping
 from typing import Protocol, cast
 
@@ -9,12 +10,20 @@ from jsonschema import Draft202012Validator
 Schema = Mapping[str, object]
 
 
+ANYTHING: Schema = {"anyOf": [{"type": "null"}, {"type": "string"}, {"type": "integer"}]}
+"""What stands for the parts of a value whose schema says nothing of them."""
+
+
 class _Validator(Protocol):
     def is_valid(self, instance: object) -> bool: ...
 
 
 def fits(schema: Schema, value: object) -> bool:
     """Say whether a value fits a schema, by a judge that is not ours."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        return False  # NaN and infinity are no JSON
     return cast("_Validator", Draft202012Validator(dict(schema))).is_valid(value)
 
 
@@ -38,12 +47,14 @@ def values(schema: Schema) -> st.SearchStrategy[object]:
             return whole | whole.filter(lambda number: abs(number) < 2**53).map(float)
         case "string":
             return _texts(schema)
+        case "number":
+            return st.integers() | st.floats(allow_nan=False, allow_infinity=False)
         case "array":
-            return st.lists(values(cast("Schema", schema["items"])), max_size=3)
+            return st.lists(values(cast("Schema", schema.get("items", ANYTHING))), max_size=3)
         case "object" if "properties" in schema:
             return _objects(schema)
         case "object":
-            inner = cast("Schema", schema["additionalProperties"])
+            inner = cast("Schema", schema.get("additionalProperties", ANYTHING))
             return st.dictionaries(_texts({}), values(inner), max_size=3).map(lambda made: made)
         case kind:
             raise NotImplementedError(kind)

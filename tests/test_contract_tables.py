@@ -41,6 +41,8 @@ CODES = {
     "NOT_A_TTY": "process_resize on a process without a PTY",
     "TIMEOUT": "a bounded wait or an operator limit ran out; partial effects may exist",
     "LIMIT_EXCEEDED": "a size or count limit of the contract",
+    "RUN_NOT_FOUND": "unknown or forgotten",
+    "RUN_CONFLICT": "the run_key was used with another request",
     "INTERNAL": "a bug: logged with a reference that the message repeats",
 }
 """The codes of what exists, and when each is answered."""
@@ -50,7 +52,7 @@ LATER = {
     *("WORK_NOT_FOUND", "WORK_CLOSED"),
     *("INTENT_NOT_FOUND", "INTENT_ALREADY_CLAIMED"),
     *("INTENT_NOT_EDITABLE", "INTENT_REVISION_CONFLICT"),
-    *("RUN_NOT_FOUND", "RUN_CONFLICT", "CALL_AMBIGUOUS"),
+    "CALL_AMBIGUOUS",
     *("TOOL_NOT_FOUND", "TOOL_DENIED", "UPSTREAM_UNAVAILABLE", "UPSTREAM_ERROR"),
 }
 """The codes of capabilities that do not exist yet: nobody may be answered with one."""
@@ -75,6 +77,13 @@ TOOLS = {
     "process_resize": ("execute", "process_id rows cols", ""),
     "terminate_process": ("execute", "process_id", ""),
     "bash": ("execute", "workspace_id command", "timeout_ms"),
+    "codemode": (
+        "script",
+        "code",
+        "workspace_id args run_key timeout_ms wait_ms max_output_chars",
+    ),
+    "codemode_status": ("inspect", "run_id", "wait_ms"),
+    "codemode_cancel": ("script", "run_id", ""),
 }
 """Effect, required and optional arguments of each tool."""
 
@@ -91,6 +100,8 @@ DEFAULTS = {
     ("read_process", "cursor"): 0,
     ("read_process", "wait_ms"): 0,
     ("write_stdin", "close"): False,
+    ("codemode", "wait_ms"): 45_000,
+    ("codemode_status", "wait_ms"): 0,
 }
 
 

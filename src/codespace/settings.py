@@ -107,6 +107,14 @@ class Settings(_Strict):
     def _list_to_tuple(cls, value: object) -> object:
         return tuple(value) if isinstance(value, list) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] -- its items are checked next
 
+    @field_validator("codemode", mode="before")
+    @classmethod
+    def _are_integers(cls, value: object) -> object:
+        # What is made into a dataclass is taken leniently else: "5" and true as numbers.
+        if isinstance(value, dict) and any(type(most) is not int for most in value.values()):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] -- its keys are checked next
+            raise ValueError("takes limits by their names, each an integer from 1")
+        return value  # pyright: ignore[reportUnknownVariableType] -- checked next
+
     @field_validator("http_token")
     @classmethod
     def _fits_a_header(cls, token: str | None) -> str | None:
@@ -305,15 +313,20 @@ def _from_text(name: str, key: str, text: str) -> object:
     return text
 
 
+_UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
+
+
 def _explain(error: ValidationError) -> str:
     return "; ".join(
         f"{'.'.join(map(str, item['loc'])) or 'the configuration'}: "
-        + (_unknown(item["loc"]) if item["type"] == "extra_forbidden" else _takes(item["msg"]))
+        + (_unknown(item["loc"]) if item["type"] in _UNKNOWN else _takes(item["msg"]))
         for item in error.errors(include_url=False, include_input=False)
     )
 
 
 def _unknown(place: tuple[int | str, ...]) -> str:
+    if place[0] == "codemode":
+        return _is_no_setting(str(place[-1]), RunLimits().options())
     model = Settings if len(place) == 1 else WorkspaceSettings
     return _is_no_setting(str(place[-1]), model.model_fields)
 

@@ -13,7 +13,9 @@ from typing import cast
 
 import mcp_types as types
 from mcp import Client
+from mcp.shared.dispatcher import ProgressFnT
 
+from codespace.codemode.reading import blocks
 from codespace.domain.errors import ErrorCode
 from contract.answers import Json, Reply
 
@@ -40,12 +42,27 @@ class Session:
         assert not answer.is_error, reply.body
         return reply
 
-    async def refused(self, code: ErrorCode, tool: str, **arguments: object) -> Reply:
+    async def refused(self, code: ErrorCode, tool: str, /, **arguments: object) -> Reply:
         """Call a tool that must answer with an error of this code."""
         answer = await self.ask(tool, arguments)
         reply = Reply(cast("Json", answer.structured_content))
         assert answer.is_error, reply.body
         assert reply["code"] == code.value, reply.body
+        return reply
+
+    async def run(self, tool: str, /, **arguments: object) -> Reply:
+        """Call a tool that answers with a run, whose text is for reading; return its envelope."""
+        return await self.watched(tool, arguments, None)
+
+    async def watched(
+        self, tool: str, arguments: dict[str, object], progress: ProgressFnT | None
+    ) -> Reply:
+        """Do the same, and be told of its progress."""
+        answer = await self.client.call_tool(tool, arguments, progress_callback=progress)
+        reply = Reply(cast("Json", answer.structured_content))
+        assert not answer.is_error, reply.body
+        told = [item.model_dump(by_alias=True, exclude_none=True) for item in answer.content]
+        assert told == blocks(reply.body)
         return reply
 
 
@@ -61,9 +78,13 @@ class Space:
         """Call a tool in the workspace; it must answer with a result."""
         return await self.session.call(tool, workspace_id=self.id, **arguments)
 
-    async def refused(self, code: ErrorCode, tool: str, **arguments: object) -> Reply:
+    async def refused(self, code: ErrorCode, tool: str, /, **arguments: object) -> Reply:
         """Call a tool in the workspace; it must answer with an error of this code."""
         return await self.session.refused(code, tool, workspace_id=self.id, **arguments)
+
+    async def script(self, code: str, **arguments: object) -> Reply:
+        """Run a script in the workspace."""
+        return await self.session.run("codemode", code=code, workspace_id=self.id, **arguments)
 
     async def patch(self, *lines: str, **arguments: object) -> Reply:
         """Apply a patch that must be applied or checked."""

@@ -12,7 +12,20 @@ from contract.conftest import CELLS
 from contract.houses import House, Transport
 from contract.servers import command, environment, run
 
-STEPS = ["read", "preview", "apply", "read", "run", "fail", "log", "cancel", "lose", "recover"]
+STEPS = [
+    "read",
+    "preview",
+    "apply",
+    "read",
+    "run",
+    "fail",
+    "log",
+    "script",
+    "remember",
+    "cancel",
+    "lose",
+    "recover",
+]
 
 
 @pytest.mark.anyio

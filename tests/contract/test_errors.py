@@ -68,7 +68,7 @@ async def test_every_tools_schemas_are_flat_for_arguments_and_admit_errors_as_re
         "details": {},
         "operation_id": "op-1",
     }
-    assert len(listed.tools) == 13
+    assert len(listed.tools) == 16
     for tool in listed.tools:
         flat = cast("Json", tool.input_schema)
         assert flat["type"] == "object"
@@ -296,5 +296,5 @@ def test_the_codes_are_those_of_the_table_that_this_version_can_answer() -> None
         *("ADD_FILE_EXISTS", "MOVE_DESTINATION_EXISTS", "VERSION_CONFLICT"),
         *("OPERATION_KEY_CONFLICT", "OPERATION_NOT_FOUND", "INVALID_COMMAND"),
         *("PROCESS_SPAWN_FAILED", "PROCESS_NOT_FOUND", "PROCESS_EXITED", "NOT_A_TTY", "TIMEOUT"),
-        *("LIMIT_EXCEEDED", "INTERNAL"),
+        *("LIMIT_EXCEEDED", "RUN_NOT_FOUND", "RUN_CONFLICT", "INTERNAL"),
     ]

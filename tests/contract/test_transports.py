@@ -35,7 +35,7 @@ async def test_every_tool_says_what_it_can_change(session: Session) -> None:
     reading = {name for name, hint in hints.items() if hint and hint.read_only_hint}
     assert reading == {
         *("workspace_info", "read", "find", "grep", "operation_status"),
-        *("read_process", "process_status"),
+        *("read_process", "process_status", "codemode_status"),
     }
     for tool in listed.tools:
         assert tool.description

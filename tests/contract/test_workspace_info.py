@@ -26,6 +26,9 @@ TOOLS = [
     "process_resize",
     "terminate_process",
     "bash",
+    "codemode",
+    "codemode_status",
+    "codemode_cancel",
 ]
 COMMON = {
     "server",

@@ -97,10 +97,14 @@ def fitting(schema: Json) -> st.SearchStrategy[object]:
         return _integers(schema)
     if kind == "boolean":
         return st.booleans()
+    if kind == "number":
+        return st.sampled_from(NUMBERS) | st.floats()
     if kind == "array":
-        return st.lists(fitting(cast("Json", schema["items"])), max_size=5).map(list[object])
+        items = fitting(cast("Json", schema["items"])) if "items" in schema else JUNK
+        return st.lists(items, max_size=5).map(list[object])
     if kind == "object":
-        items = fitting(cast("Json", schema["additionalProperties"]))
+        inner = cast("Json | None", schema.get("additionalProperties"))
+        items = JUNK if inner is None else fitting(inner)
         return st.dictionaries(st.sampled_from(PATHS), items, max_size=3).map(dict[str, object])
     if kind == "null":
         return st.none()
@@ -136,6 +140,17 @@ JUNK: st.SearchStrategy[object] = st.recursive(
         st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
     ),
     max_leaves=8,
+)
+
+SCRIPTS = st.sampled_from(
+    [
+        *("return args", "text(args); return [args, args]", "store('k', args)", "throw args"),
+        *("return load('k')", "exit(args)", "image(args)", "return (", "while (1) {}", "(" * 5_000),
+        *("await tools.read({path: args})", "return await tools.find(args)", "tools.grep(args)"),
+        *("await tools[args]({})", "return searchTools(args)", "await new Promise(() => {})"),
+        *("let v = 1; for (let i = 0; i < 399; i++) v = {v}; return v", "return '\\ud800'"),
+        *("for (;;) text(args ?? 'x')", "return 2n ** 900n", "return -0", "return [, undefined]"),
+    ]
 )
 
 _lines = st.one_of(

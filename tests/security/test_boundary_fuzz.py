@@ -24,6 +24,7 @@ from security.arguments import (
     ARGVS,
     PATCHES,
     PATHS,
+    SCRIPTS,
     SHELL_TEXTS,
     Arguments,
     arguments,
@@ -44,6 +45,9 @@ TOOLS = (
     "process_resize",
     "terminate_process",
     "bash",
+    "codemode",
+    "codemode_status",
+    "codemode_cancel",
 )
 STARTING = ("exec_command", "bash")
 
@@ -56,6 +60,7 @@ class Target:
     gateway: Gateway
     root: Path
     processes: tuple[str, ...]
+    runs: tuple[str, ...]
 
     def call(self, tool: str, given: Json) -> Json:
         """Call a tool, hold the answer to the contract, and return its body."""
@@ -80,6 +85,10 @@ class Target:
         known: Mapping[str, st.SearchStrategy[object]] = {
             "process_id": st.sampled_from([*self.processes, "proc-none", "", "\ud800"]),
             "patch": PATCHES,
+            "code": SCRIPTS,
+            "timeout_ms": st.integers(1, 300),
+            "run_key": st.sampled_from(["k", "\ud800", "\0", "k" * 200]) | st.none(),
+            "run_id": st.sampled_from([*self.runs, "run-none", "", "\ud800"]),
             "command": ARGVS if tool == "exec_command" else SHELL_TEXTS,
             "operation_key": st.sampled_from(["k", "l", "\ud800", "\0", "k" * 200]) | st.none(),
             "expected_versions": st.dictionaries(
@@ -147,7 +156,9 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Generator[Target]:
         start_blocking_portal() as portal,
         portal.wrap_async_context_manager(open_gateway(loaded, durable=False)) as gateway,
     ):
-        yield Target(portal, gateway, root, tuple(_processes(portal, gateway)))
+        run = portal.call(gateway.call, "codemode", {"code": "1", "workspace_id": "default"})
+        processes = tuple(_processes(portal, gateway))
+        yield Target(portal, gateway, root, processes, (str(run["run_id"]),))
 
 
 def _processes(portal: BlockingPortal, gateway: Gateway) -> Generator[str]:

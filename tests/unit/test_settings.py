@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from codespace.domain.run_limits import RunLimits
 from codespace.domain.workspace import Approvals, Environment, Network, Profile
 from codespace.settings import Loaded, SettingsError, load, read_token_file
 
@@ -105,6 +106,14 @@ def test_the_defaults_are_the_contracts(tmp_path: Path) -> None:
     assert (settings.process_timeout_secs, settings.max_processes) == (30, 8)
     assert (settings.operations_db, settings.http_token) == (None, None)
     assert settings.runner == "in-process"
+    assert settings.codemode == RunLimits()
+
+
+def test_a_limit_of_scripts_is_set_and_the_others_stay(tmp_path: Path) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text(f'[codemode]\nruns = 3\n[workspaces.demo]\nroot = "{tmp_path}"\n')
+    settings = load(config=str(file), environ={}).settings
+    assert settings.codemode == RunLimits(runs=3)
 
 
 # Files.
@@ -228,6 +237,12 @@ def test_a_file_that_holds_no_object_is_refused(tmp_path: Path, text: str) -> No
         ({"http_allow_insecure_bind": "yes"}, "http_allow_insecure_bind: "),
         ({"runner": "uds"}, "runner: "),
         ({"log_level": "info"}, "log_level: "),
+        ({"codemode": {"no_such_limit": 1}}, "codemode.no_such_limit: is not a setting"),
+        ({"codemode": {"runs": 0}}, "codemode: the limit runs must be"),
+        ({"codemode": {"runs": "5"}}, "codemode: takes limits by their names"),
+        ({"codemode": {"runs": True}}, "codemode: takes limits by their names"),
+        ({"codemode": {"runs": 1.0}}, "codemode: takes limits by their names"),
+        ({"codemode": 5}, "codemode: "),
         ({"operations_db": ""}, "operations_db: "),
         ({"operations_db": 1}, "operations_db: "),
         ({"process_environment": {"A": 1}}, "process_environment.A: "),
@@ -325,7 +340,7 @@ def test_every_variable_is_a_setting(tmp_path: Path) -> None:
             "CODESPACE_LOG_LEVEL": "DEBUG",
         },
     ).settings
-    assert settings.model_dump(exclude={"workspaces"}) == {
+    assert settings.model_dump(exclude={"workspaces", "codemode"}) == {
         "operations_db": "ledger.db",
         "http_host": "0.0.0.0",
         "http_port": 0,

@@ -115,9 +115,11 @@ def _args(pairs: Sequence[str], args_json: str | None) -> object:
         raise SettingsError("--arg and --args-json exclude each other; leave one")
     if args_json is not None:
         try:
-            return cast("object", json.loads(args_json))
+            given = cast("object", json.loads(args_json))
+            json.dumps(given, allow_nan=False)  # Python's JSON has NaN
         except (ValueError, RecursionError) as error:
             raise SettingsError(f"--args-json takes JSON: {error}") from None
+        return given
     return dict(map(_pair, pairs))
 
 

@@ -90,9 +90,11 @@ async def _http(loaded: Loaded) -> None:
 
 
 async def _wind_down(gateway: Gateway, in_flight: InFlight) -> None:
-    # Ending the processes first lets calls that wait for one answer truthfully.
+    # Ending scripts and processes first lets calls that wait for one answer truthfully.
     in_flight.close()
-    await gateway.runner.close()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(gateway.scripts.close)
+        tasks.start_soon(gateway.runner.close)
     await in_flight.drained(DRAIN_SECONDS)
 
 

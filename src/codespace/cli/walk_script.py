@@ -19,7 +19,7 @@ await Promise.all(paths.map(async path => {{
   const file = await tools.read({{path}});
   bytes += JSON.stringify(file).length;
   file.content.split("\\n").forEach((line, index) => {{
-    const found = /# TODO\\((\\w+)\\): (.*)/.exec(line);
+    const found = /# NOTE\\((\\w+)\\): (.*)/.exec(line);
     if (!found) return;
     const findings = byOwner.get(found[1]) ?? [];
     byOwner.set(found[1], findings.concat({{path, line: index + 1, text: found[2]}}));
@@ -50,7 +50,7 @@ def make_inventory(root: Path) -> None:
             lines.append(f"ITEM_{place} = {number * 100 + place}")
             if (number + place) % 17 == 0:
                 owner = OWNERS[(number * 7 + place) % len(OWNERS)]
-                lines.append(f"# TODO({owner}): count item {place} of shelf {number} again")
+                lines.append(f"# NOTE({owner}): count item {place} of shelf {number} again")
         (folder / f"shelf_{number:03}.py").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

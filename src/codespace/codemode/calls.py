@@ -23,8 +23,9 @@ from codespace.domain.run_limits import RunLimits
 
 log = logging.getLogger(__name__)
 
-GRACE_SECONDS = 2.0
-"""A call that was cancelled may take this long to end; after that its outcome is unknown."""
+GRACE_SECONDS = 4.0
+"""A call that was cancelled may take this long to end; after that its outcome is unknown. A command
+that ignores the request to end is killed well within it."""
 COMPLETION_SECONDS = 120.0
 """The same for a call that is not cancelled because it completes what it has begun."""
 

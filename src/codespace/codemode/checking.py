@@ -1,7 +1,7 @@
 """Arguments and results against the schemas of one tool, without holding up the event loop."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import Protocol, cast
 
@@ -61,15 +61,21 @@ class Checker:
 
 def is_large(value: object, most: int = LARGE) -> bool:
     """Return whether a JSON value has more than `most` parts, looking at no more of them."""
-    left = most
+    left = most - 1
     waiting = [value]
     while waiting:
-        each = waiting.pop()
-        if isinstance(each, dict):
-            waiting.extend(cast("dict[str, object]", each).values())
-        elif isinstance(each, list | tuple):
-            waiting.extend(cast("list[object]", each))
-        left -= 1
-        if left < len(waiting):
+        parts = _parts(waiting.pop())
+        left -= len(parts)
+        if left < 0:
             return True
+        waiting += [part for part in parts if isinstance(part, _HOLDERS)]
     return False
+
+
+_HOLDERS = (dict, list, tuple)
+
+
+def _parts(value: object) -> Collection[object]:
+    if isinstance(value, dict):
+        return cast("dict[str, object]", value).values()
+    return cast("Collection[object]", value) if isinstance(value, list | tuple) else ()

@@ -152,8 +152,10 @@ class Driver:
 
     def _answers(self) -> list[Delivery]:
         deliveries = self.inbox.take()
-        if any(each.number < ASK_BASE for each in deliveries):
-            self.steps.move_clock()
+        for each in deliveries:
+            if each.number < ASK_BASE:
+                self.steps.move_clock()
+                break
         return deliveries
 
     def _pump(self) -> None:

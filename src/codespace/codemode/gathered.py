@@ -1,5 +1,6 @@
 """What a script has told so far, sorted; its calls and questions are the driver's matter."""
 
+from codespace.codemode.json_values import Json
 from codespace.codemode.outcome import ImageItem, Item, TextItem
 from codespace.codemode.protocol import (
     Failed,
@@ -40,7 +41,7 @@ class Gathered:
             case Text():
                 self.output.append(TextItem(operation.text))
             case Image():
-                self.output.append(ImageItem(operation.block))
+                self.output.append(ImageItem(_image(operation.block)))
             case Returned():
                 self.value = operation.value
             case Failed():
@@ -54,3 +55,8 @@ class Gathered:
                 self.stored[operation.key] = text
             case _:
                 pass
+
+
+def _image(block: Json) -> Json:
+    # Whatever else the script wrote into it might make a block of another type.
+    return {"type": "image", "data": block["data"], "mimeType": block["mimeType"]}

@@ -4,9 +4,12 @@ These run for every part of every value, so they return what they were given wit
 which would be a call.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 Json = Mapping[str, object]
+
+DEPTH_MAX = 100
+"""Parsers that clients use refuse JSON of 128 levels, and the envelope has some of its own."""
 
 _NOTHING: Mapping[str, object] = {}
 
@@ -34,3 +37,18 @@ def as_several(value: object) -> Sequence[object]:
 def as_text(value: object) -> str:
     """Return `value` if it is a string, else an empty one."""
     return value if isinstance(value, str) else ""
+
+
+def is_too_deep(value: object) -> bool:
+    """Say whether arrays and objects are nested deeper than clients can take."""
+    level: Iterable[object] = (value,)
+    for _ in range(DEPTH_MAX + 1):
+        level = [part for each in level for part in _parts(each)]
+        if not level:
+            return False
+    return True
+
+
+def _parts(value: object) -> Iterable[object]:
+    members = as_object_or_none(value)
+    return as_list(value) if members is None else members.values()

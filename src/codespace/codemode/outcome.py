@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from codespace.codemode.json_values import Json
 from codespace.codemode.reading import read_out
@@ -164,8 +165,7 @@ class CallState(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class CallRecord:
+class CallRecord(NamedTuple):
     """One call of a run. Times are milliseconds since the run's start; None: not yet."""
 
     call_no: int

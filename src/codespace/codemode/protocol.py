@@ -292,10 +292,11 @@ def operation(item: list[object]) -> Operation:
 
 
 def _call(item: list[object]) -> Call:
-    number, tool, line, column, *rest = item[1:]
-    arguments = rest[0] if rest else dict[str, object]()
-    options = rest[1] if len(rest) > 1 else None
-    return Call(_int(number), _int(tool), _int(line), _int(column), arguments, options)
+    # Kept short: it is a part of what every call of a script costs.
+    _, number, tool, line, column, *rest = cast("tuple[str, int, int, int, int]", item)
+    if not rest:
+        return Call(number, tool, line, column, {}, None)
+    return Call(number, tool, line, column, rest[0], rest[1] if len(rest) > 1 else None)
 
 
 def _ask(item: list[object]) -> Ask:
@@ -304,10 +305,6 @@ def _ask(item: list[object]) -> Ask:
 
 def _text(item: list[object]) -> Text:
     return Text(Level(_int(item[1])), _str(item[2]))
-
-
-def _image(item: list[object]) -> Image:
-    return Image(cast("Mapping[str, object]", item[1]))
 
 
 def _stored(item: list[object]) -> Stored:
@@ -339,7 +336,7 @@ _READERS: Mapping[str, Callable[[list[object]], Operation]] = {
     "call": _call,
     "ask": _ask,
     "text": _text,
-    "image": _image,
+    "image": lambda item: Image(cast("Mapping[str, object]", item[1])),
     "store": _stored,
     "return": _returned,
     "error": lambda item: Failed(_problem(item)),

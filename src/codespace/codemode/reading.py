@@ -28,7 +28,7 @@ def read_out(envelope: Json) -> str:
 
 def _lines(envelope: Json) -> Iterator[str]:
     if envelope["status"] == "completed":
-        if envelope["value"] is not None or not envelope["output"]:
+        if envelope["value"] is not None or not (envelope["output"] or envelope["truncated"]):
             yield json.dumps(envelope["value"], ensure_ascii=False)
     else:
         yield _standing(envelope)

@@ -46,6 +46,18 @@ class Running(Protocol):
         ...
 
 
+_TrapPointer = ctypes.POINTER(ffi.wasm_trap_t)
+_ErrorPointer = ctypes.POINTER(ffi.wasmtime_error_t)
+
+
+def _values(numbers: Sequence[int]) -> object:
+    values = (ffi.wasmtime_val_t * len(numbers))()
+    for place, number in zip(values, numbers, strict=True):
+        place.kind = ffi.WASMTIME_I32
+        place.of.i32 = number
+    return values
+
+
 def _last_line(message: str) -> str:
     """Return the cause of a trap: the lines before it are addresses."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
@@ -64,12 +76,8 @@ class Fiber:
         ticker: Ticker,
     ) -> None:
         self._store, self._ticker = store, ticker  # the store must outlive the call
-        self._trap = ctypes.POINTER(ffi.wasm_trap_t)()
-        self._error = ctypes.POINTER(ffi.wasmtime_error_t)()
-        self._args = (ffi.wasmtime_val_t * len(args))()
-        for place, value in zip(self._args, args, strict=True):
-            place.kind = ffi.WASMTIME_I32
-            place.of.i32 = value
+        self._trap, self._error = _TrapPointer(), _ErrorPointer()
+        self._args = _values(args) if args else None
         self.ended: Ended | None = None
         ticker.opened(self)
         context = store._context()  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001

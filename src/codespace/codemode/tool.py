@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
+from typing import NamedTuple
 
 from codespace.codemode.json_values import Json
 from codespace.codemode.names import namespace_of
@@ -67,8 +68,7 @@ class Tool:
         return self.serialize
 
 
-@dataclass(frozen=True, slots=True)
-class Invocation:
+class Invocation(NamedTuple):
     """One call that is about to run.
 
     Attributes:

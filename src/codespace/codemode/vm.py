@@ -13,7 +13,7 @@ A driver under asyncio, per turn of the loop:
 
 import hashlib
 import time
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from codespace.codemode import snapshots
 from codespace.codemode.protocol import Operation, Status, decode
@@ -25,8 +25,7 @@ from codespace.domain.limits import MIB
 MEMORY_BYTES = 64 * MIB
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One step of a run's journal.
 
     `tick_limit` is 0, or the tick at which the step was interrupted: a step that is given it

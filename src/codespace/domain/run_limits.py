@@ -1,9 +1,7 @@
 """What the runs of a sandbox may use."""
 
 from dataclasses import asdict, dataclass, fields
-from typing import TypedDict
-
-from pydantic import ConfigDict, with_config
+from typing import ClassVar, TypedDict
 
 from codespace.domain.limits import KIB, MIB
 
@@ -28,7 +26,6 @@ class LimitOptions(TypedDict, total=False):
     mutation_wait_ms: int
 
 
-@with_config(ConfigDict(extra="forbid", use_attribute_docstrings=True))
 @dataclass(frozen=True, slots=True)
 class RunLimits:
     """Limits of the contract (section 9). Each breach is an error that names the limit.
@@ -36,6 +33,12 @@ class RunLimits:
     Raises:
         ValueError: a limit is no positive number.
     """
+
+    # For pydantic, where limits are settings; its import costs more than a process's first run.
+    __pydantic_config__: ClassVar[dict[str, object]] = {
+        "extra": "forbid",
+        "use_attribute_docstrings": True,
+    }
 
     concurrency: int = 4
     """Calls of one run that execute at a time."""
@@ -48,17 +51,21 @@ class RunLimits:
     timeout_ms: int = 300_000
     """Time of a run, from its first step to its end."""
     max_calls: int = 5_000
+    """Calls of one run."""
     argument_bytes: int = MIB
     """JSON of one call's arguments."""
     result_bytes: int = 16 * MIB
     """JSON of one result, and of the value that the script returns."""
     code_bytes: int = 256 * KIB
+    """The script."""
     output_chars: int = 40_000
     """Output that a model gets to see: longer output keeps its start and its end."""
     written_bytes: int = 4 * MIB
     """All that a script may write before its output is cut."""
     store_value_chars: int = 262_144
+    """JSON of one value that a script stores."""
     store_total_chars: int = 1_048_576
+    """JSON of all values of one owner."""
     runs: int = 32
     """Runs at once; more wait for their turn."""
     mutation_wait_ms: int = 10_000

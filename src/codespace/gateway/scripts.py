@@ -13,7 +13,9 @@ import anyio.abc
 import anyio.to_thread
 
 from codespace.codemode.discovery import Catalogue
+from codespace.codemode.json_values import DEPTH_MAX, is_too_deep
 from codespace.codemode.outcome import (
+    CallRecord,
     CallState,
     ErrorKind,
     Outcome,
@@ -24,16 +26,18 @@ from codespace.codemode.outcome import (
     Truncation,
 )
 from codespace.codemode.sandbox import Sandbox
+from codespace.codemode.source import SourceError, read_source
 from codespace.codemode.store import Store
 from codespace.domain.effect import Effect
 from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.ids import RUN_PREFIX, RunId, RunKey, WorkspaceId
 from codespace.domain.run_limits import RunLimits
 from codespace.domain.tool import Report, Tool
-from codespace.domain.workspace import Profile, Root, Workspace
+from codespace.domain.workspace import Root, Workspace
 from codespace.gateway.script_calls import CallTool, ScriptCalls
 from codespace.gateway.script_runs import RunRecord, ScriptRuns
 from codespace.gateway.script_tools import brief, script_tool
+from codespace.policy.permissions import permits
 from codespace.workspace.outputs import OutputFile
 
 log = logging.getLogger(__name__)
@@ -60,6 +64,14 @@ class ScriptOrder:
         """Return what tells this order from any other."""
         parts = [self.code, self.args, self.timeout_ms, self.max_output_chars]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    def shown_chars(self, most: int) -> int:
+        """Return how many characters of a value are shown, at most `most`."""
+        try:
+            wished = read_source(self.code).max_output_chars
+        except SourceError:
+            wished = None  # such a script does not run
+        return min(self.max_output_chars or most, wished or most, most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +220,9 @@ class Scripts:
         if record.cancelled:
             run.cancel()
         outcome = _with_effects(await run.execute(), self._parts.tools)
-        most = min(order.max_output_chars or self.limits.output_chars, self.limits.output_chars)
-        return await _fitting(outcome, most, self._saver(workspace))
+        return await _fitting(
+            outcome, order.shown_chars(self.limits.output_chars), self._saver(workspace)
+        )
 
     def _sandbox(self, workspace: Workspace) -> Sandbox:
         known = self._sandboxes.get(workspace.workspace_id)
@@ -224,8 +237,8 @@ class Scripts:
         return known
 
     def _saver(self, workspace: Workspace) -> Callable[[str], Awaitable[str | None]] | None:
-        # What is only to be read is not written to by the gateway either.
-        if workspace.profile is not Profile.WORKSPACE_WRITE:
+        # What its clients may not write to is not written to by the gateway either.
+        if not permits(workspace, Effect.WRITE):
             return None
 
         async def save(text: str) -> str | None:
@@ -267,29 +280,38 @@ def _with_effects(outcome: Outcome, tools: Iterable[Tool]) -> Outcome:
     made = Counter(
         record.tool
         for record in outcome.records
-        if record.tool in changing and record.state in (CallState.OK, CallState.UNKNOWN)
+        if record.tool in changing and _had_effects(record)
     )
     if not made:
         return outcome
     listed = ", ".join(f"{tool} ({number})" for tool, number in made.items())
-    problem = RunProblem("EFFECTS_REMAIN", f"Calls that had effects are not undone: {listed}.")
+    problem = RunProblem(
+        "EFFECTS_REMAIN", f"Calls that had effects, or may have, are not undone: {listed}."
+    )
     return replace(outcome, problems=(*outcome.problems, problem))
+
+
+def _had_effects(record: CallRecord) -> bool:
+    # A command that was ended half-way has done what it had done.
+    begun = record.state is CallState.CANCELLED and record.started_ms is not None
+    return begun or record.state in (CallState.OK, CallState.UNKNOWN)
 
 
 async def _fitting(
     outcome: Outcome, most: int, save: Callable[[str], Awaitable[str | None]] | None
 ) -> Outcome:
-    """Put a value that is too long for a model's context into a file, and say so."""
+    """Put a value that is too much for a model or its client into a file, and say so."""
     text = "" if outcome.value is None else _json(outcome.value)
-    if len(text) <= most:
+    if len(text) > most:
+        code, what = "VALUE_TOO_LONG", f"{len(text)} characters of JSON, more than {most}"
+        what += " (max_output_chars)"
+    elif is_too_deep(outcome.value):
+        code, what = "VALUE_TOO_DEEP", f"nested deeper than {DEPTH_MAX} levels"
+    else:
         return outcome
     path = None if save is None else await save(text)
     where = f"it is in {path}" if path else "return less, for it is not kept"
-    problem = RunProblem(
-        "VALUE_TOO_LONG",
-        f"The value is {len(text)} characters of JSON, more than {most} (max_output_chars);"
-        f" {where}.",
-    )
+    problem = RunProblem(code, f"The value is {what}; {where}.")
     return replace(
         outcome,
         value=None,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import bindparam, delete, func, insert, select
 
 from codespace.store.engine import Store
 from codespace.store.schema import SCRIPT_VALUES as VALUES
@@ -36,7 +36,10 @@ class ScriptValues:
         """
         mine = VALUES.c.owner == owner
         with self.store.write() as connection:
-            connection.execute(delete(VALUES).where(mine, VALUES.c.key.in_(list(changes))))
+            if changes:
+                # Row by row: a database takes only so many values in one statement.
+                one = delete(VALUES).where(mine, VALUES.c.key == bindparam("changed"))
+                connection.execute(one, [{"changed": key} for key in changes])
             rows = [
                 {"owner": owner, "key": key, "value": value}
                 for key, value in changes.items()

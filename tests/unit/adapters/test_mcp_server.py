@@ -105,6 +105,17 @@ def test_the_text_is_the_json_or_a_summary_by_its_bytes_alone(text: str, limit: 
     assert (sent == whole) is (len(whole.encode()) <= limit)
 
 
+def test_what_a_tool_shows_takes_the_place_of_the_json() -> None:
+    shown = [
+        {"type": "text", "text": "read me"},
+        {"type": "image", "data": "AA==", "mimeType": "image/png"},
+    ]
+    answer = mcp_server.result(Outcome({"text": "x"}, is_error=False, shown=shown), LIMIT)
+    assert answer.structured_content == {"text": "x"}
+    assert [item.model_dump(by_alias=True, exclude_none=True) for item in answer.content] == shown
+    assert not answer.is_error
+
+
 # Descriptions.
 
 
@@ -115,6 +126,7 @@ def test_the_text_is_the_json_or_a_summary_by_its_bytes_alone(text: str, limit: 
         (Effect.READ, 1, 0),
         (Effect.WRITE, 0, 0),
         (Effect.EXECUTE, 0, 1),
+        (Effect.SCRIPT, 0, 1),
     ],
 )
 @pytest.mark.parametrize("idempotent", [True, False])
@@ -234,3 +246,30 @@ async def test_a_call_counts_as_in_flight_until_it_is_answered() -> None:
             assert not await in_flight.drained(0)
             goes_on.set()
         assert await in_flight.drained(5)
+
+
+@pytest.mark.anyio
+@MODES
+async def test_progress_reaches_a_client_that_asked_for_it_and_nobody_else(mode: str) -> None:
+    async def slow(params: Text, call: Call) -> Said:
+        """Report."""
+        assert call.report is not None
+        await call.report(1, 3)
+        await call.report(2, 3)
+        return Said(text="done")
+
+    slowly = define("slow", Effect.READ, Text, Said, slow, title="Slow")
+    server = mcp_server.build(
+        Dispatcher(Toolbox([slowly]), {}), version="1", limits=Limits(), in_flight=InFlight()
+    )
+    told: list[tuple[float, float | None]] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, total))
+
+    async with Client(server, mode=mode, cache=None) as client:  # pyright: ignore[reportArgumentType] -- a revision's name is a literal there
+        await client.call_tool("slow", {})
+        assert told == []
+        answer = await client.call_tool("slow", {}, progress_callback=note)
+    assert told == [(1, 3), (2, 3)]
+    assert answer.structured_content == {"text": "done"}

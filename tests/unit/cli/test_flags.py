@@ -14,7 +14,7 @@ TOKEN = "0123456789abcdef"
 def test_every_setting_is_a_flag_but_for_what_only_a_file_can_say() -> None:
     flags = {field.name for field in fields(Flags)}
     settings = set(Settings.model_fields)
-    assert settings - flags == {"workspaces", "process_environment", "http_token"}
+    assert settings - flags == {"workspaces", "process_environment", "codemode", "http_token"}
     assert flags - settings == {"config", "http_token_file"}
 
 
@@ -43,7 +43,7 @@ def test_flags_that_were_given_are_settings(tmp_path: Path) -> None:
     )
     (tmp_path / "root").mkdir()
     settings = load_settings(str(tmp_path / "root"), flags).settings
-    assert settings.model_dump(exclude={"workspaces", "process_environment"}) == {
+    assert settings.model_dump(exclude={"workspaces", "process_environment", "codemode"}) == {
         "operations_db": "x.db",
         "http_host": "::1",
         "http_port": 0,

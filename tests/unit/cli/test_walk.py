@@ -58,7 +58,20 @@ async def test_every_step_holds_on_the_small_project(tmp_path: Path) -> None:
     async with gateway_over(tmp_path) as gateway:
         await walk(gateway, report).run()
     assert [line.split()[0] for line in report] == [
-        *("read", "preview", "apply", "read", "run", "fail", "log", "cancel", "lose", "recover")
+        *(
+            "read",
+            "preview",
+            "apply",
+            "read",
+            "run",
+            "fail",
+            "log",
+            "script",
+            "remember",
+            "cancel",
+            "lose",
+            "recover",
+        )
     ]
     assert "Hello, {name}!" in (tmp_path / "greet.py").read_text(encoding="utf-8")
     assert (tmp_path / "notes/lost.md").exists()

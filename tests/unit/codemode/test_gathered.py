@@ -13,13 +13,14 @@ from codespace.codemode.protocol import (
     Unhandled,
 )
 
+IMAGE = {"type": "image", "data": "AA==", "mimeType": "image/png"}
 PROBLEM = Problem("Error", "no", 1, 1, "", 0, "", "")
 
 
 def test_what_a_script_tells_is_kept_in_order() -> None:
     told: list[Operation] = [
         Text(Level.LOG, "a"),
-        Image({"type": "image"}),
+        Image(IMAGE),
         Text(Level.TEXT, "b"),
         Returned({"n": 1}),
         Failed(PROBLEM),
@@ -33,8 +34,14 @@ def test_what_a_script_tells_is_kept_in_order() -> None:
     for each in told:
         gathered.add(each)
 
-    assert gathered.output == [TextItem("a"), ImageItem({"type": "image"}), TextItem("b")]
+    assert gathered.output == [TextItem("a"), ImageItem(IMAGE), TextItem("b")]
     assert gathered.value == {"n": 1}
     assert gathered.failed == PROBLEM
     assert gathered.unhandled == [Unhandled(PROBLEM)]
     assert gathered.stored == {"k": '[1,"é"]', "gone": None}
+
+
+def test_an_image_is_an_image_whatever_else_the_script_wrote_into_it() -> None:
+    gathered = Gathered()
+    gathered.add(Image({**IMAGE, "type": "text", "annotations": 5, "more": [1]}))
+    assert gathered.output == [ImageItem(IMAGE)]

@@ -294,3 +294,28 @@ def test_a_call_that_names_a_workspace_has_the_permitted_one() -> None:
 def test_asking_for_a_workspace_that_was_not_permitted_is_a_bug() -> None:
     with pytest.raises(RuntimeError):
         _ = Call().permitted
+
+
+@pytest.mark.anyio
+async def test_a_tool_may_keep_its_nulls_and_have_words_and_a_view_of_its_own() -> None:
+    def show(body: Json) -> list[Json]:
+        return [{"type": "text", "text": str(body["text"])}]
+
+    made = define(
+        "echo",
+        Effect.READ,
+        Everything,
+        Echo,
+        echo,
+        title="Echo",
+        description="In other words.",
+        nulls=True,
+        show=show,
+        takes_lease=True,
+    )
+    body = await made.bind({"text": "a"}).run(Call())
+    assert body == {"text": "a", "count": None, "from": "one"}
+    assert (made.description, made.takes_lease) == ("In other words.", True)
+    assert made.show is not None
+    assert made.show(body) == [{"type": "text", "text": "a"}]
+    assert (tool().show, tool().takes_lease) == (None, False)

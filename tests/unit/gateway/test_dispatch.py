@@ -10,7 +10,7 @@ import pytest
 
 from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.ids import WorkspaceId
-from codespace.domain.tool import Call, Effect, Params, Result, define
+from codespace.domain.tool import Call, Effect, Json, Params, Result, define
 from codespace.domain.workspace import Profile, Root, Workspace
 from codespace.gateway.dispatch import Dispatcher, Outcome, UnknownToolError, workspace_not_found
 from codespace.gateway.toolbox import Toolbox
@@ -77,6 +77,32 @@ async def test_a_call_that_is_permitted_runs_with_its_workspace(world: World) ->
 async def test_a_call_that_names_no_workspace_runs_without_one(world: World) -> None:
     assert not (await world.call("execute", text="hi")).is_error
     assert world.calls == [Call()]
+
+
+async def test_what_the_caller_is_reaches_the_handler(world: World) -> None:
+    async def report(done: int, known: int) -> None:
+        raise NotImplementedError
+
+    only = define("read", Effect.READ, Anything, Said, world.say, title="read")
+    dispatcher = Dispatcher(Toolbox([only]), {WRITABLE.workspace_id: WRITABLE})
+    given = {"workspace_id": "writable"}
+    await dispatcher.call("read", given, report=report, owned=True)
+    assert world.calls == [Call(WRITABLE, report, owned=True)]
+
+
+async def test_a_tool_may_show_its_result_in_another_way_and_never_its_refusal(
+    world: World,
+) -> None:
+    def show(body: Json) -> list[Json]:
+        return [{"type": "text", "text": f"said {body['text']}"}]
+
+    only = define("read", Effect.READ, Anything, Said, world.say, title="read", show=show)
+    dispatcher = Dispatcher(Toolbox([only]), {})
+    outcome = await dispatcher.call("read", {"text": "hi"})
+    assert outcome.shown == [{"type": "text", "text": "said hi"}]
+    assert outcome.body == {"text": "hi"}
+    world.failure = CodeSpaceError(ErrorCode.TIMEOUT, "Late.")
+    assert (await dispatcher.call("read", {"text": "hi"})).shown is None
 
 
 async def test_an_unknown_tool_is_the_callers_to_answer(world: World) -> None:

@@ -203,6 +203,27 @@ async def test_a_client_that_leaves_does_not_stop_the_collecting(world: World) -
     assert world.runner.chunks == []
 
 
+async def test_a_script_that_is_cancelled_ends_its_command_before_it_goes_on(
+    world: World,
+) -> None:
+    world.runner.holds["read"] = anyio.Event()
+    ended: list[tuple[object, ...]] = []
+
+    async def call() -> None:
+        try:
+            await world.shell.run(world.workspace, "sleep 9", timeout_ms=None, owned=True)
+        finally:
+            ended.extend(world.runner.asked)
+
+    async with anyio.create_task_group() as script:
+        script.start_soon(call)
+        await anyio.wait_all_tasks_blocked()
+        script.cancel_scope.cancel()
+        world.runner.holds["read"].set()
+    assert ("terminate", "proc-1") in ended
+    assert ended[-1][0] == "status", "the end of the command was waited for"
+
+
 async def test_a_gateway_that_ends_tells_the_call_rather_than_letting_it_wait(
     world: World,
 ) -> None:

@@ -22,6 +22,8 @@ PERMITTED = {
     (HOST, WRITE, Effect.EXECUTE),
     (CONTAINER, READ_ONLY, Effect.INSPECT),
     (CONTAINER, WRITE, Effect.INSPECT),
+    # A script's calls are judged one by one.
+    *itertools.product(Environment, Profile, [Effect.SCRIPT]),
 }
 
 

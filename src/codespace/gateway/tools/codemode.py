@@ -1,11 +1,14 @@
 """`codemode`: one script in place of many calls; and its runs, which outlive the call."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
+from pydantic_core import PydanticCustomError
 
+from codespace.codemode.json_values import DEPTH_MAX, is_too_deep
 from codespace.codemode.outcome import Outcome
 from codespace.codemode.reading import blocks
 from codespace.domain.effect import Effect
@@ -33,9 +36,23 @@ JavaScript only, no TypeScript.
 
 Example: const {paths} = await tools.find({glob: "**/*.py"});
 const files = await Promise.all(paths.map(path => tools.read({path})));
-return files.filter(f => f.content.includes("TODO")).map(f => f.path);
+return files.filter(f => f.content.includes("NOTE")).map(f => f.path);
 
 """
+
+
+AnyJson = Annotated[
+    object,
+    Field(
+        json_schema_extra={
+            "anyOf": [
+                {"type": kind}
+                for kind in ("object", "array", "string", "number", "boolean", "null")
+            ]
+        }
+    ),
+]
+"""Said in full: some clients take a schema that says nothing for a mistake."""
 
 
 class CodemodeParams(Params):
@@ -45,7 +62,7 @@ class CodemodeParams(Params):
     """The program: the body of an async function, or a whole `async () => {…}`."""
     workspace_id: str | None = None
     """Stands where a call in the program names none; the only registered one when left out."""
-    args: object = None
+    args: AnyJson = None
     """A JSON value that the program sees as the frozen global `args`."""
     run_key: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     """Makes the request idempotent: the same key and request give the same run."""
@@ -55,6 +72,19 @@ class CodemodeParams(Params):
     """A run that takes longer goes on; the answer has its `run_id` for `codemode_status`."""
     max_output_chars: Annotated[int, Field(ge=1, le=JSON_INTEGER_MAX)] | None = None
     """Longer output is cut in the middle; the operator's limit applies in any case."""
+
+    @field_validator("args")
+    @classmethod
+    def _is_json(cls, args: object) -> object:
+        if is_too_deep(args):
+            raise PydanticCustomError(
+                "depth", "JSON may have {most} levels here", {"most": DEPTH_MAX}
+            )
+        try:
+            json.dumps(args, allow_nan=False)
+        except ValueError:
+            raise PydanticCustomError("number", "JSON has no NaN and no Infinity") from None
+        return args
 
 
 class RunParams(Params):
@@ -119,7 +149,7 @@ class RunResult(Result):
 
     run_id: str
     status: Literal["running", "waiting", "interrupted", "completed", "failed", "cancelled"]
-    value: object
+    value: AnyJson
     """What the program returned."""
     output: list[dict[str, object]]
     """What it printed: text and image blocks."""

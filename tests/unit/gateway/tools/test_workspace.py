@@ -9,6 +9,7 @@ import pytest
 from binding import check_binding
 from codespace.domain.ids import WorkspaceId
 from codespace.domain.limits import Limits
+from codespace.domain.run_limits import RunLimits
 from codespace.domain.tool import Effect, Json, Tool
 from codespace.domain.workspace import Environment, Network, Profile, Root, Workspace
 from codespace.gateway.dispatch import Dispatcher
@@ -146,9 +147,10 @@ async def test_containment_is_told_apart_from_a_sandbox() -> None:
 
 async def test_every_limit_in_force_is_told() -> None:
     limits = (await execution("reading"))["limits"]
-    assert limits == asdict(LIMITS)
+    scripts = {f"codemode_{name}": most for name, most in asdict(RunLimits()).items()}
+    assert limits == {**asdict(LIMITS), **scripts}
     assert limits["max_processes"] == 3
-    assert set(limits) == {field.name for field in fields(Limits)}
+    assert set(limits) == {*scripts, *(field.name for field in fields(Limits))}
 
 
 async def test_the_contracts_capabilities_are_told() -> None:
