@@ -319,7 +319,11 @@ _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 def _explain(error: ValidationError) -> str:
     return "; ".join(
         f"{'.'.join(map(str, item['loc'])) or 'the configuration'}: "
-        + (_unknown(item["loc"]) if item["type"] in _UNKNOWN else _takes(item["msg"]))
+        + (
+            _unknown(item["loc"])
+            if item["type"] in _UNKNOWN
+            else item["msg"].removeprefix("Value error, ")
+        )
         for item in error.errors(include_url=False, include_input=False)
     )
 
@@ -334,10 +338,6 @@ def _unknown(place: tuple[int | str, ...]) -> str:
 def _is_no_setting(word: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(word, list(known), n=1)
     return "is not a setting" + (f" (did you mean {near[0]}?)" if near else "")
-
-
-def _takes(message: str) -> str:
-    return message.removeprefix("Value error, ")
 
 
 def _command_environment(settings: Settings, environ: Mapping[str, str]) -> CommandEnvironment:
