@@ -1,6 +1,7 @@
 """What tests of the runner share: one with short limits, commands in it, and a look at /proc."""
 
 import contextlib
+import ctypes
 import dataclasses
 import os
 import random
@@ -20,6 +21,7 @@ from codespace.domain.errors import CodeSpaceError
 from codespace.domain.ids import ProcessId
 from codespace.domain.limits import Limits
 from codespace.domain.workspace import Root
+from codespace.runner import keeper
 from codespace.runner.api import Containment, ProcessState, StartRequest, Stdin
 from codespace.runner.local import LocalRunner
 from codespace.runner.sandbox import probe
@@ -118,6 +120,22 @@ async def commands(
 ) -> AsyncGenerator[Commands]:
     async with LocalRunner.running(limits=limits, containment=containment) as runner:
         yield Commands(runner, root_at(directory))
+
+
+def older_kernels_keeper(directory: Path) -> str:
+    """Return a keeper as it acts where the kernel cannot confine a command's signals."""
+    text = Path(keeper.__file__).read_text(encoding="utf-8")
+    older = text.replace("_SIGNALS_SCOPED_SINCE = 6\n", "_SIGNALS_SCOPED_SINCE = 1_000_000\n")
+    assert older != text
+    path = directory / f"keeper-{new_token()}.py"
+    path.write_text(older, encoding="utf-8")
+    return str(path)
+
+
+def signals_are_scoped() -> bool:
+    """Tell whether the kernel can confine a command's signals (Linux 6.12 with Landlock)."""
+    version = ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1)
+    return version >= keeper._SIGNALS_SCOPED_SINCE  # pyright: ignore[reportPrivateUsage] -- the very number
 
 
 def root_at(directory: Path) -> Root:

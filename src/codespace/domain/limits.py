@@ -37,6 +37,7 @@ class Limits:
     argument_max_bytes: int = 128 * KIB - 1
     argv_max_bytes: int = 512 * KIB
     max_processes: int = 8
+    process_start_ms: int = 10_000
     process_timeout_ms: int = 30_000
     terminate_grace_ms: int = 2_000
     output_kept_bytes: int = 256 * KIB

@@ -1,23 +1,32 @@
-"""A command below a keeper process (keeper.py), for machines where no PID namespace can be made."""
+"""A command below a keeper process (keeper.py), for machines where no PID namespace can be made.
 
+The command may be able to stop and kill its keeper. Whatever it does, the end is told only when
+nothing of it is left: the keeper's own word when it ended by itself, and else our looking.
+"""
+
+import asyncio
 import contextlib
 import os
 import signal
-from pathlib import Path
 
 import anyio
 
-from codespace.runner.keeper import signal_quietly
+from codespace.runner.launchers import end_below, start_time
+from codespace.runner.orphans import Orphans
 from codespace.runner.spawn import Spawned
 from codespace.runner.tree import OnEnd, Watched, did_not_start
 
-_SESSION_FIELD = 3
+_URGE_SECONDS = 0.1
+_URGES_ALONE = 5
+_LOOK_SECONDS = 0.000_5
+_LOOK_SECONDS_MAX = 0.05
+_EMPTY_LOOKS = 2
 
 
 class KeptTree:
-    """Owns the keeper; the keeper owns the subtree."""
+    """Owns the keeper; the keeper owns the subtree. `keepers` are the runner's living ones."""
 
-    def __init__(self, spawned: Spawned, on_end: OnEnd) -> None:
+    def __init__(self, spawned: Spawned, on_end: OnEnd, keepers: set[int]) -> None:
         self._spawned = spawned
         self._on_end = on_end
         self._keeper = Watched(spawned.pidfd, self._on_keeper_end)
@@ -27,6 +36,13 @@ class KeptTree:
         self._leader: int | None = None
         self._status: int | None = None
         self._settled = anyio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._keepers = keepers
+        self._orphans = Orphans(int(start_time(spawned.process.pid) or 0), keepers)
+        keepers.add(spawned.process.pid)
+        self._urges = 0
+        self._empty_looks = 0
+        self._looking = _LOOK_SECONDS
         os.set_blocking(spawned.order, False)
 
     async def begin(self) -> None:
@@ -39,25 +55,35 @@ class KeptTree:
         """Let the keeper send SIGTERM to all below it."""
         if self._order is None:
             return
-        self._wake_keeper()
+        self._send_keeper(signal.SIGCONT)  # the command may have stopped it
         with contextlib.suppress(OSError):  # it is ending already
             os.write(self._order, b"\n")
 
     def kill(self) -> None:
-        """Cut the keeper's life line."""
+        """Cut the keeper's life line, and see to it that the keeper acts."""
         if self._order is not None:
             self._close_order()
-            self._wake_keeper()
+            self._urge()
+
+    def _urge(self) -> None:
+        """Wake the keeper until it ended; help it when it is held up, or does not come up."""
+        if not self._keeper.is_open:
+            return
+        keeper = self._spawned.process.pid
+        if self._urges >= _URGES_ALONE and not end_below(keeper):
+            self._send_keeper(signal.SIGKILL)
+        self._send_keeper(signal.SIGCONT)
+        self._urges += 1
+        self._loop.call_later(_URGE_SECONDS, self._urge)
 
     def _close_order(self) -> None:
         order, self._order = self._order, None
         if order is not None:
             os.close(order)
 
-    def _wake_keeper(self) -> None:
-        # The command may have stopped it: they have the same user.
+    def _send_keeper(self, number: int) -> None:
         with contextlib.suppress(OSError):
-            signal.pidfd_send_signal(self._keeper.descriptor, signal.SIGCONT)
+            signal.pidfd_send_signal(self._keeper.descriptor, number)
 
     def _on_news(self) -> None:
         data = self._news.read()
@@ -81,20 +107,27 @@ class KeptTree:
     def _on_keeper_end(self) -> None:
         if self._spawned.process.poll() is None:
             return
+        self._keepers.discard(self._spawned.process.pid)
         self._on_news()
         self._news.close()
         self._keeper.close()
         self._close_order()
-        if self._spawned.process.returncode and self._leader is not None:
-            _kill_session(self._leader)
+        if self._spawned.process.returncode == 0:  # it had no child any more
+            self._tell_end()
+        else:
+            self._end_orphans()
+
+    def _end_orphans(self) -> None:
+        try:
+            self._empty_looks = 0 if self._orphans.end() else self._empty_looks + 1
+        except OSError:  # no descriptor left to look with: nothing is known yet
+            self._empty_looks = 0
+        if self._empty_looks >= _EMPTY_LOOKS:
+            self._tell_end()
+        else:
+            self._looking = min(2 * self._looking, _LOOK_SECONDS_MAX)
+            self._loop.call_later(self._looking, self._end_orphans)
+
+    def _tell_end(self) -> None:
         self._settled.set()
         self._on_end(self._status)
-
-
-def _kill_session(leader: int) -> None:
-    """End what can still be found of a command that killed its own keeper."""
-    for entry in Path("/proc").iterdir():
-        with contextlib.suppress(OSError, ValueError):
-            fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
-            if entry.name.isdecimal() and int(fields[_SESSION_FIELD]) == leader:
-                signal_quietly(int(entry.name), signal.SIGKILL)

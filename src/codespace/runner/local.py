@@ -24,6 +24,7 @@ from codespace.runner.command import check_arguments, open_root, resolve_program
 from codespace.runner.kept import KeptTree
 from codespace.runner.launchers import end_orphaned_launchers
 from codespace.runner.namespace import NamespaceTree
+from codespace.runner.orphans import Adoption
 from codespace.runner.process import ManagedProcess
 from codespace.runner.sandbox import ProbeResult, probe
 from codespace.runner.spawn import Command, Spawned, spawn_in_namespace, spawn_with_keeper
@@ -47,6 +48,8 @@ class LocalRunner:
         self._loop = asyncio.get_running_loop()
         self._processes: dict[ProcessId, ManagedProcess] = {}
         self._ended_at: dict[ProcessId, float] = {}  # oldest end first
+        self._adoption = Adoption()
+        self._keepers: set[int] = set()
         self._closing = False
 
     @classmethod
@@ -56,7 +59,8 @@ class LocalRunner:
         """Return a runner, after proving which containment works here.
 
         `None` takes the PID namespace where it works and the keeper elsewhere; naming one takes
-        just that. Launchers that a killed gateway left half-made are ended first.
+        just that. What a killed gateway left, half-made launchers and hindered keepers, is ended
+        first.
 
         Raises:
             CodeSpaceError: PROCESS_SPAWN_FAILED when the named containment does not work here.
@@ -162,6 +166,8 @@ class LocalRunner:
         with anyio.move_on_after(_CLOSE_SECONDS):
             for process in living:
                 await process.wait_ended()
+        if not any(process.running for process in living):
+            self._adoption.end()
         for process_id in list(self._ended_at):
             self._drop(process_id)
 
@@ -169,11 +175,11 @@ class LocalRunner:
         directory = open_root(request.root)
         try:
             command = Command(request, resolve_program(request, directory), directory)
-            spawned = (
-                spawn_with_keeper(command)
-                if self._launcher is None
-                else spawn_in_namespace(command, self._launcher)
-            )
+            if self._launcher is None:
+                self._adoption.begin()
+                spawned = spawn_with_keeper(command)
+            else:
+                spawned = spawn_in_namespace(command, self._launcher)
         except OSError as error:
             raise CodeSpaceError(
                 ErrorCode.PROCESS_SPAWN_FAILED,
@@ -191,7 +197,7 @@ class LocalRunner:
 
     def _own(self, request: StartRequest, spawned: Spawned, on_end: OnEnd) -> Tree:
         if self._launcher is None:
-            return KeptTree(spawned, on_end)
+            return KeptTree(spawned, on_end, self._keepers)
         return NamespaceTree(spawned, request.root, on_end)
 
     def _check_slot(self, process_id: ProcessId) -> None:

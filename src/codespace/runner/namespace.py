@@ -84,6 +84,8 @@ class NamespaceTree:
             self._kill_half_made()
         elif self._init.is_open:
             _send(self._init.descriptor, signal.SIGKILL)
+        elif self._launcher.is_open:  # it is stopped, or it hangs
+            _send(self._launcher.descriptor, signal.SIGKILL)
 
     def _kill_half_made(self) -> None:
         launcher = self._spawned.process.pid
@@ -173,7 +175,7 @@ class NamespaceTree:
     def _on_init_end(self) -> None:
         if self._init is not None:
             self._init.close()
-        if self._launcher_stopped and self._launcher.is_open:
+        if (self._launcher_stopped or self._killed) and self._launcher.is_open:
             _send(self._launcher.descriptor, signal.SIGKILL)
         self._finish_if_over()
 

@@ -55,10 +55,13 @@ class ManagedProcess:
         """Return once the command runs; its time limit counts from then.
 
         Raises:
-            CodeSpaceError: as `Tree.begin`.
+            CodeSpaceError: as `Tree.begin`; PROCESS_SPAWN_FAILED also when it takes too long.
         """
         try:
-            await self._tree.begin()
+            with anyio.fail_after(self._limits.process_start_ms / 1_000):
+                await self._tree.begin()
+        except TimeoutError as error:
+            raise self._too_slow() from error
         except CodeSpaceError as error:
             if self._intent is None:
                 raise
@@ -152,6 +155,13 @@ class ManagedProcess:
     def forget(self) -> None:
         """Let go of what an ended process still holds."""
         self._pump.close()
+
+    def _too_slow(self) -> CodeSpaceError:
+        return CodeSpaceError(
+            ErrorCode.PROCESS_SPAWN_FAILED,
+            f"The command did not start within {self._limits.process_start_ms / 1_000:g} seconds"
+            " and was given up; try again, or the operator can run `codespace doctor`.",
+        )
 
     def _after(self, milliseconds: int, act: Callable[[], None]) -> None:
         self._timers.append(self._loop.call_later(milliseconds / 1_000, act))

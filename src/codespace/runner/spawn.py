@@ -103,7 +103,8 @@ def spawn_with_keeper(command: Command) -> Spawned:
             their_input, stdin = subprocess.DEVNULL, None
         line = [
             *(sys.executable, "-I", "-S", str(Path(keeper.__file__).resolve())),
-            *(str(life), str(status), "tty" if request.tty else "pipe"),
+            # Not in place of the interpreter's name: by that it finds its own library.
+            *(mark(), str(life), str(status), "tty" if request.tty else "pipe"),
             *command.argv,
         ]
         process = _start(command, line, (their_input, their_output, life, status))

@@ -24,7 +24,8 @@ class Kept:
         self._news, status = os.pipe()
         if not alive:
             self.cut()
-        line = [sys.executable, "-I", "-S", keeper.__file__, str(life), str(status), "pipe", *argv]
+        program = [sys.executable, "-I", "-S", keeper.__file__]
+        line = [*program, "mark", str(life), str(status), "pipe", *argv]
         self.process = subprocess.Popen(
             line, pass_fds=(life, status), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             env={"PATH": "/usr/bin:/bin"}, start_new_session=True,
@@ -87,6 +88,19 @@ def test_it_ends_everything_when_its_life_line_is_cut():
     token = new_token()
     with kept("/bin/sh", "-c", f"trap '' TERM; setsid sleep 3600.{token} & wait") as keeping:
         _until(lambda: bool(living(f"sleep\0003600.{token}")))
+        keeping.cut()
+        assert ended(keeping.news()) == "ended -9"
+    assert not living(token)
+
+
+def test_it_ends_everything_also_when_it_may_open_no_file_any_more():
+    token = new_token()
+    text = (
+        f"setsid sh -c 'setsid sleep 3600.{token} & sleep 3600.{token}' &"
+        f" prlimit --pid $PPID --nofile=0:0 && sleep 3600.{token}"
+    )
+    with kept("/bin/sh", "-c", text) as keeping:
+        _until(lambda: len(living(f"sleep\0003600.{token}")) == 3)
         keeping.cut()
         assert ended(keeping.news()) == "ended -9"
     assert not living(token)

@@ -1,13 +1,16 @@
 """Half-made launchers: none is left when one is ended, and the next gateway finds what was left."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from codespace.runner import keeper
 from codespace.runner.launchers import end_launcher, end_orphaned_launchers, mark
 from codespace.runner.sandbox import containment_arguments, probe
 from programs.running import living, new_token
@@ -85,13 +88,34 @@ def test_children_of_an_orphaned_launcher_go_with_it():
         [f"codespace-launcher:{namespace}:{gone.pid}:1", "-I", "-S", "-c", code],
         executable=sys.executable, start_new_session=True,
     )  # fmt: skip
-    deadline = time.monotonic() + 20
-    while len(living(f"sleep\0003600.{token}")) == 0:
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+    _until(lambda: bool(living(f"sleep\0003600.{token}")))
     end_orphaned_launchers()
     process.wait(timeout=20)
     _until_gone(token)
+
+
+def test_a_stopped_keeper_whose_gateway_is_gone_is_ended_with_all_that_it_owns():
+    token = new_token()
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    _, namespace, *_ = mark().split(":")
+    life, order = os.pipe()  # stays open: the keeper does not notice by itself
+    text = f"setsid sleep 3600.{token} & sleep 3600.{token}"
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-I", "-S", keeper.__file__),
+            *(f"codespace-launcher:{namespace}:{gone.pid}:1", str(life), "1", "pipe"),
+            *("/bin/sh", "-c", text),
+        ],
+        stdout=subprocess.DEVNULL, pass_fds=[life], start_new_session=True,
+    )  # fmt: skip
+    _until(lambda: len(living(f"sleep\0003600.{token}")) == 2)
+    process.send_signal(signal.SIGSTOP)
+    end_orphaned_launchers()
+    assert process.wait(timeout=20) == -signal.SIGKILL
+    _until_gone(token)
+    os.close(life)
+    os.close(order)
 
 
 def probe_path() -> str:
@@ -105,3 +129,10 @@ def _until_gone(token: str) -> None:
     while left := living(token):
         assert time.monotonic() < deadline, f"{len(left)} left"
         time.sleep(0.002)
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)

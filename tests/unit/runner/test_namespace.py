@@ -1,12 +1,15 @@
 """Launchers that fail, at each point of the way: nothing runs, nothing is left."""
 
+import dataclasses
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import anyio
 import pytest
 
 from codespace.domain.errors import CodeSpaceError
+from codespace.domain.limits import Limits
 from codespace.runner import namespace
 from codespace.runner.api import Containment, RunnerFacts
 from codespace.runner.local import LocalRunner
@@ -30,12 +33,14 @@ needs_namespace = pytest.mark.skipif(
 
 
 @asynccontextmanager
-async def launched_by(script: str, directory: Path) -> AsyncGenerator[Commands]:
+async def launched_by(
+    script: str, directory: Path, limits: Limits = LIMITS
+) -> AsyncGenerator[Commands]:
     """Yield commands that are launched by a shell script instead of bubblewrap."""
     launcher = directory / "launcher"
     launcher.write_text(f"#!/bin/bash\n{script}\n", encoding="utf-8")
     launcher.chmod(0o755)
-    runner = LocalRunner(LIMITS, RunnerFacts(Containment.PID_NAMESPACE), str(launcher))
+    runner = LocalRunner(limits, RunnerFacts(Containment.PID_NAMESPACE), str(launcher))
     try:
         yield Commands(runner, root_at(directory))
     finally:
@@ -72,6 +77,30 @@ async def test_a_launcher_that_fails_is_a_failed_spawn_with_advice(
     assert code_of(caught) == "PROCESS_SPAWN_FAILED"
     assert advice in caught.value.message
     assert str(tmp_path) not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "kill -STOP $$",
+        "trap '' TERM; sleep 3600.TOKEN & wait",
+        f"{INFO}; sleep 3600.TOKEN & echo '{{\"child-pid\": '$!'}}' >&$info; kill -STOP $$",
+        "sleep 3600.TOKEN & printf '\\006'; wait",
+    ],
+    ids=["stopped", "silent", "no acknowledgement", "no word of PID 1"],
+)
+async def test_a_launcher_that_does_not_come_up_is_given_up_and_ended(tmp_path: Path, script: str):
+    token = new_token()
+    limits = dataclasses.replace(LIMITS, process_start_ms=300)
+    async with launched_by(script.replace("TOKEN", token), tmp_path, limits) as run:
+        before = descriptors()
+        with pytest.raises(CodeSpaceError) as caught, anyio.fail_after(20):
+            await run.start("true")
+        assert code_of(caught) == "PROCESS_SPAWN_FAILED"
+        assert "did not start within 0.3 seconds" in caught.value.message
+        assert descriptors() == before
+        assert not living(token)
+        assert not living(str(tmp_path / "launcher"))
 
 
 async def test_a_launcher_that_ends_after_its_acknowledgement_started_nothing(tmp_path: Path):
