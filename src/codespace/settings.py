@@ -319,13 +319,9 @@ _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 def _explain(error: ValidationError) -> str:
     return "; ".join(
         f"{'.'.join(map(str, item['loc'])) or 'the configuration'}: "
-        + (
-            _unknown(item["loc"])
-            if item["type"] in _UNKNOWN
-            else item["msg"].removeprefix("Value error, ")
-        )
+        + (_unknown(item["loc"]) if item["type"] in _UNKNOWN else item["msg"])
         for item in error.errors(include_url=False, include_input=False)
-    )
+    ).replace("Value error, ", "")
 
 
 def _unknown(place: tuple[int | str, ...]) -> str:
