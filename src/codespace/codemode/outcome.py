@@ -9,6 +9,8 @@ from typing import NamedTuple
 from codespace.codemode.json_values import Json
 from codespace.codemode.reading import read_out
 
+KEYS_MAX = 200
+"""An envelope names this many keys of the store; a problem then counts the others."""
 PROBLEMS_MAX = 200
 """An envelope lists this many problems; one more then counts the others by their code."""
 
@@ -219,6 +221,12 @@ class Outcome:
         """All text of the output."""
         return "\n".join(item.text for item in self.output if isinstance(item, TextItem))
 
+    def _told(self) -> Sequence[RunProblem]:
+        more = len(self.store) - KEYS_MAX
+        if more <= 0:
+            return self.problems
+        return (*self.problems, RunProblem("MORE_KEYS", f"{more} more keys were stored."))
+
     def reading(self) -> str:
         """Return all of it as one text for a model: output, value, and what is not success."""
         return read_out(self.to_json())
@@ -231,11 +239,11 @@ class Outcome:
             "value": self.value,
             "output": [item.to_json() for item in self.output],
             "calls": self.calls.to_json(),
-            "problems": [problem.to_json() for problem in listed(self.problems)],
+            "problems": [problem.to_json() for problem in listed(self._told())],
             "waiting": None if self.waiting is None else dict(self.waiting),
             "error": None if self.error is None else self.error.to_json(),
             "truncated": None if self.truncated is None else self.truncated.to_json(),
-            "store": list(self.store),
+            "store": list(self.store[:KEYS_MAX]),
             "wall_ms": round(self.wall_ms, 1),
             "engine_ms": round(self.engine_ms, 1),
         }

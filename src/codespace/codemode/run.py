@@ -94,7 +94,16 @@ class Run:
         changes = driver.gathered.stored
         if status is not RunStatus.COMPLETED or not changes:
             return status, error
-        most = self._around.limits.store_total_chars
+        limits = self._around.limits
+        merged = {**await self._around.store.read(), **changes}
+        keys = sum(text is not None for text in merged.values())
+        if keys > limits.store_keys:
+            message = (
+                f"The store would hold {keys} keys, more than {limits.store_keys} (store_keys);"
+                " nothing of this run was stored. Keep objects under fewer keys."
+            )
+            return RunStatus.FAILED, RunError(ErrorKind.LIMIT, "RangeError", message)
+        most = limits.store_total_chars
         try:
             await self._around.store.write(changes, most_chars=most)
         except StoreFullError:

@@ -22,6 +22,7 @@ class LimitOptions(TypedDict, total=False):
     written_bytes: int
     store_value_chars: int
     store_total_chars: int
+    store_keys: int
     runs: int
     mutation_wait_ms: int
 
@@ -66,6 +67,8 @@ class RunLimits:
     """JSON of one value that a script stores."""
     store_total_chars: int = 1_048_576
     """JSON of all values of one owner."""
+    store_keys: int = 10_000
+    """Keys of one owner: each run reads them all."""
     runs: int = 32
     """Runs at once; more wait for their turn."""
     mutation_wait_ms: int = 10_000

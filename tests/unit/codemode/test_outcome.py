@@ -1,6 +1,7 @@
 import json
 
 from codespace.codemode.outcome import (
+    KEYS_MAX,
     PROBLEMS_MAX,
     CallCounts,
     CallRecord,
@@ -92,3 +93,12 @@ def test_problems_beyond_the_list_are_counted_by_their_code() -> None:
     assert shown[-1].code == "MORE_PROBLEMS"
     assert shown[-1].message == "10 more problems are not listed: 5 B, 5 A."
     assert listed(many[:5]) == many[:5]
+
+
+def test_an_envelope_names_so_many_keys_and_counts_the_rest() -> None:
+    keys = tuple(f"key-{number}" for number in range(KEYS_MAX + 3))
+    envelope = Outcome(RunStatus.COMPLETED, store=keys).to_json()
+    assert envelope["store"] == list(keys[:KEYS_MAX])
+    assert "3 more keys" in json.dumps(envelope["problems"])
+    whole = Outcome(RunStatus.COMPLETED, store=keys[:KEYS_MAX]).to_json()
+    assert whole["problems"] == []

@@ -86,3 +86,16 @@ async def test_two_runs_together_may_be_too_much_for_the_store() -> None:
     assert failed.error is not None
     assert failed.error.kind is ErrorKind.LIMIT
     assert failed.store == ()
+
+
+@pytest.mark.anyio
+async def test_the_store_holds_so_many_keys() -> None:
+    async with Sandbox(store_keys=3) as sandbox:
+        filled = await sandbox.run("for (const key of 'abc') store(key, 1)")
+        assert filled.status is RunStatus.COMPLETED
+        exchanged = await sandbox.run("store('a'); store('d', 1)")
+        assert exchanged.status is RunStatus.COMPLETED
+        over = await sandbox.run("store('e', 1)")
+        assert over.error is not None
+        assert (over.error.kind, "store_keys" in over.error.message) == (ErrorKind.LIMIT, True)
+        assert (await sandbox.run("return load('e') ?? null")).value is None
