@@ -59,7 +59,8 @@ class Orphans:
     """Those of one keeper, as far as they can be told from other children of this process.
 
     `since` is when the keeper started, as `start_time` tells it: nothing of its is older. `known`
-    are the runner's own keepers at any time.
+    are the runner's own keepers at any time. One kind cannot be told apart: where this process can
+    gain no rights itself, a younger child of others in a session of its own that nobody holds.
     """
 
     def __init__(self, since: int, known: AbstractSet[int]) -> None:
