@@ -29,6 +29,8 @@ FILLER = (
     *("page", "table", "row", "user", "file", "build", "version", "import", "export", "list"),
     *("value", "time", "run", "job", "queue", "request", "response", "worker", "cache"),
 )
+UNCLEAR = 0.2
+"""Issues that may be of two kinds: the classifier is not sure of them."""
 REGIONS = ("north", "south", "east", "west")
 
 
@@ -87,6 +89,8 @@ def _words(made: random.Random, count: int, marks: tuple[str, ...]) -> str:
 
 def _issue(number: int, made: random.Random) -> dict[str, object]:
     marks = LABELS[made.choice(list(LABELS))]
+    if made.random() < UNCLEAR:
+        marks += LABELS[made.choice(list(LABELS))]
     return {
         "number": number,
         "title": _words(made, 8, marks),

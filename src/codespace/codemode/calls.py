@@ -16,7 +16,7 @@ from codespace.codemode.misfit import details_of
 from codespace.codemode.outcome import CallRecord, CallState, Progress, RunProblem
 from codespace.codemode.protocol import Call, reject
 from codespace.codemode.schedule import Schedule
-from codespace.codemode.steps import Delivery
+from codespace.codemode.steps import Breather, Delivery
 from codespace.codemode.tool import Arguments, Dispatch, Invocation, Tool, ToolError
 from codespace.codemode.toolset import Toolset
 from codespace.domain.run_limits import RunLimits
@@ -81,10 +81,12 @@ class Calls:
         self._over = over
         self._progress = progress
         self._schedule = Schedule(limits.concurrency)
+        self._breather = Breather()
         self._origin = time.perf_counter()
         self._live: list[_Live] = []
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._finished = 0
+        self._unbegun = self._between = 0
         self._closing = self._launching = False
 
     def add(self, call: Call) -> None:
@@ -98,7 +100,12 @@ class Calls:
         if self._launching:  # a call that ends at once is inside the loop below
             return
         self._launching = True
-        while (call_no := self._next()) is not None:
+        # A task between two calls keeps its place: it takes the next one, in call order.
+        while self._schedule.running + self._between < self._limits.concurrency:
+            call_no = self._next()
+            if call_no is None:
+                break
+            self._unbegun += 1
             _begin(self._work(self._start(call_no)))
         self._launching = False
 
@@ -114,12 +121,17 @@ class Calls:
 
     async def _work(self, live: _Live) -> None:
         # One task makes call after call: that is cheaper than a task for each.
+        self._unbegun -= 1
         task = cast("asyncio.Task[None]", asyncio.current_task())
         call_no: int | None = live.call.call_no
         while call_no is not None and not self._closing:
             self._tasks[call_no] = task
             await self._perform(live)
-            await self._pass_on()
+            self._between += 1
+            try:
+                await self._pass_on()
+            finally:
+                self._between -= 1
             call_no = self._next()
             if call_no is not None:
                 live = self._start(call_no)
@@ -130,7 +142,10 @@ class Calls:
             self._pump()
         else:
             self._inbox.wake()
-            await asyncio.sleep(0)
+            if self._unbegun:  # a task that was made for an earlier call goes first
+                await asyncio.sleep(0)
+            else:
+                await self._breather.breathe()
 
     async def close(self) -> None:
         """Cancel what has not ended, and wait for what cannot be cancelled."""

@@ -1,9 +1,9 @@
 """Drives one script from its first step to its end: steps, calls, questions, and time."""
 
 import asyncio
+import sys
 import time
-
-import anyio
+from contextlib import AbstractContextManager, nullcontext
 
 from codespace.codemode import protocol
 from codespace.codemode.calls import Calls
@@ -80,7 +80,7 @@ class Driver:
         finally:
             timer.cancel()
             self._running_at_end = self.calls.running()
-            with anyio.CancelScope(shield=True):
+            with _shield():
                 await self.calls.close()
             end = self._end()
             if not self.steps.abandoned:
@@ -215,6 +215,15 @@ class Driver:
             cancelled=self._cancelled,
             running=self._running_at_end,
         )
+
+
+def _shield() -> AbstractContextManager[object]:
+    """Keep anyio's cancel scopes, where anybody uses anyio, from cutting the end of calls short."""
+    if "anyio" not in sys.modules:
+        return nullcontext()
+    import anyio  # noqa: PLC0415 -- only where it is in use: its import costs more than a first run
+
+    return anyio.CancelScope(shield=True)
 
 
 def _vm_limits(limits: RunLimits) -> protocol.Limits:

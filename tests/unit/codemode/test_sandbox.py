@@ -1,6 +1,8 @@
 """What an author of a harness relies on: misuse is refused, runs share what they should."""
 
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 
 import anyio
@@ -102,3 +104,21 @@ async def test_machine_code_is_kept_where_it_was_asked_to_be(tmp_path: Path) -> 
         await sandbox.run("return 1")
 
     assert list((tmp_path / "code").iterdir())
+
+
+FIRST_RUN = """
+import asyncio, sys
+from codespace.codemode import Sandbox
+
+async def first():
+    async with Sandbox() as sandbox:
+        return (await sandbox.run("return 1 + 2")).value
+
+print(asyncio.run(first()), *({"anyio", "pydantic", "jsonschema"} & set(sys.modules)))
+"""
+
+
+def test_a_first_run_imports_nothing_that_costs_more_than_itself() -> None:
+    command = [sys.executable, "-c", FIRST_RUN]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=50, check=True)
+    assert ended.stdout.split() == ["3"]
