@@ -4,6 +4,7 @@ Commands are named by import path, so that `serve` does not pay for what only `d
 """
 
 import os
+import signal
 import sys
 import threading
 
@@ -54,6 +55,9 @@ def main() -> None:
     """Run the command line of this process and exit."""
     keep_to_itself(TOKEN_VARIABLE)
     code = run(sys.argv[1:])
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # The interpreter gives handlers up before it ends, and a signal would be the exit code.
+        signal.signal(number, signal.SIG_IGN)
     if any(not thread.daemon for thread in threading.enumerate()[1:]):
         # A look at something huge cannot be interrupted; everything else has ended by now.
         sys.stdout.flush()

@@ -25,6 +25,7 @@ from codespace.settings import Loaded, SettingsError
 
 DRAIN_SECONDS = 3.0
 OPEN_FILES = 8_192
+END_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def serve(
@@ -42,11 +43,13 @@ def serve(
     _raise_open_files()
     # What the imports made is never garbage; to look at all of it would stop the loop for 50 ms.
     gc.freeze()
+    before = {number: signal.getsignal(number) for number in END_SIGNALS}
     try:
         uvloop.run(_http(loaded) if http else _stdio(loaded))
-    finally:
-        # The interpreter gives handlers up before it ends, and a signal would be the exit code.
-        _handle_end_signals(signal.SIG_IGN)
+    except BaseException:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        raise
     return 0
 
 
@@ -129,13 +132,9 @@ def _end_signal() -> anyio.Event:
             loop.call_soon_threadsafe(asked.set)
 
     # Not the loop's own handlers: those go with the loop, and the next signal would kill.
-    _handle_end_signals(ask)
+    for number in END_SIGNALS:
+        signal.signal(number, ask)
     return asked
-
-
-def _handle_end_signals(handler: Callable[[int, object], None] | signal.Handlers) -> None:
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, handler)
 
 
 async def _when_set(event: anyio.Event, call: Callable[[], object]) -> None:

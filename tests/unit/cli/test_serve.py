@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ import pytest
 
 from codespace.cli.serve import _announce  # pyright: ignore[reportPrivateUsage] -- the words alone, without a server
 from codespace.cli.server_process import serving_http
+from commands import Command
 
 SECONDS = 40
 INITIALIZE = {
@@ -126,3 +128,13 @@ def test_who_can_use_it_without_a_token_is_told(
 ) -> None:
     _announce(host, 1, guarded=False)
     assert f"no token is set: {who} can use it" in capsys.readouterr().err
+
+
+def test_a_refused_start_in_a_process_of_others_leaves_its_signals_alone(
+    tmp_path: Path, command: Command
+) -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert command("serve", str(tmp_path), "--http", "--http-port", port).code == 2
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before
