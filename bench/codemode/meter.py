@@ -106,7 +106,7 @@ async def told(measure: str, run: Run, script: str) -> None:
         said = await asyncio.wait_for(run(script), 8 * SPIN_SECONDS)
     except Exception as error:  # noqa: BLE001 -- the error is what is asked for
         said = f"{type(error).__name__}: {error}"
-    put(measure, " ".join(str(said).split())[-80:])
+    put(measure, " ".join(str(said).split())[:80])
 
 
 async def suspended(start: Callable[[], Awaitable[object]], waiting: list[object]) -> None:

@@ -222,7 +222,7 @@ class Calls:
                 {"path": "", "problems": [{"path": "", "problem": "must be object"}]},
             )
         checker = self._toolset.input_checker(live.call.tool)
-        if checker is not None and not checker.accepts(arguments):
+        if checker is not None and not await checker.accepts_any(arguments):
             misfits = await checker.misfits(arguments)
             if misfits:
                 message = f"{live.tool.name}: {misfits[0].sentence}."

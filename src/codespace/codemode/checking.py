@@ -10,6 +10,8 @@ from codespace.codemode.quick_check import Check, quick_check
 
 LARGE = 300
 """A value with more parts is judged on a worker thread."""
+LARGE_FOR_QUICK = 2_000
+"""The same for the fast yes, which takes less than a millisecond for so many."""
 
 
 class Judge(Protocol):
@@ -34,6 +36,12 @@ class Checker:
     def accepts(self, value: object) -> bool:
         """Return whether `value` plainly fits; a no is not final."""
         return self._quick is not None and self._quick(value)
+
+    async def accepts_any(self, value: object) -> bool:
+        """Return the same for a value of any size; a large one is looked at on a worker thread."""
+        if is_large(value, LARGE_FOR_QUICK):
+            return await asyncio.to_thread(self.accepts, value)
+        return self.accepts(value)
 
     async def misfits(self, value: object) -> Sequence[Misfit]:
         """Return the first places where `value` does not fit."""

@@ -30,7 +30,7 @@ async def ready(call_no: int, result: object, *, checker: Checker | None, most: 
         text = await encoded(result)
         _require_size(len(text), most)
         record = resolve_json(call_no, text)
-    if checker is None or checker.accepts(result):
+    if checker is None or await checker.accepts_any(result):
         return Ready(record, None)
     # What the script gets is judged: to JSON a tuple is an array.
     misfits = await checker.misfits(json.loads(encode(result)))

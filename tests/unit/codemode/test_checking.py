@@ -1,6 +1,6 @@
 import pytest
 
-from codespace.codemode.checking import LARGE, Checker, is_large
+from codespace.codemode.checking import LARGE, LARGE_FOR_QUICK, Checker, is_large
 from doubles.loop_lag import watched
 
 
@@ -50,3 +50,15 @@ async def test_a_hostile_schema_holds_up_nobody() -> None:
         await checker.misfits(value)
 
     assert lag.naps > 10
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("parts", [1, LARGE_FOR_QUICK, 300_000])
+async def test_a_value_of_any_size_is_accepted_beside_the_event_loop(parts: int) -> None:
+    checker = Checker({"type": "array", "items": {"type": "integer"}})
+
+    async with watched() as lag:
+        assert await checker.accepts_any([1] * parts)
+        assert not await checker.accepts_any([1] * parts + [None])
+
+    assert lag.naps or parts <= LARGE_FOR_QUICK
