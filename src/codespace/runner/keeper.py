@@ -141,13 +141,14 @@ class _Keeper:
         self._leader = os.fork()
         if self._leader == 0:
             prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            # Said here and not by the keeper, which the command may kill before it comes to that.
+            self._say(f"started {os.getpid()}")
             _become(argv, self._environment, tty=tty)
         if not tty:  # a terminal stays open: its output ends when the keeper does
             null = os.open(os.devnull, os.O_RDWR)
             for descriptor in range(3):
                 os.dup2(null, descriptor)
             os.close(null)
-        self._say(f"started {self._leader}")
         self._watch()
         self._end_all()
         if self._leader_status is not None:
