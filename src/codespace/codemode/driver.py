@@ -180,7 +180,9 @@ class Driver:
 
     async def _take(self, operations: list[Operation]) -> None:
         for each in operations:
-            self._take_one(each)
+            # Nobody would hear the answer any more, and the answers can be many.
+            if not (self._over and isinstance(each, Ask)):
+                self._take_one(each)
             await self.steps.breather.breathe()
 
     def _take_one(self, operation: Operation) -> None:

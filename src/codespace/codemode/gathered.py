@@ -1,6 +1,6 @@
 """What a script has told so far, sorted; its calls and questions are the driver's matter."""
 
-from codespace.codemode.json_values import Json
+from codespace.codemode.json_values import Json, as_text
 from codespace.codemode.outcome import ImageItem, Item, TextItem
 from codespace.codemode.protocol import (
     Failed,
@@ -14,6 +14,11 @@ from codespace.codemode.protocol import (
     Unhandled,
     encode,
 )
+from codespace.domain.limits import MIB
+
+IMAGES_MAX = 50
+IMAGE_CHARS_MAX = 4 * MIB
+"""Of all images of a run together, as base64."""
 
 
 class Gathered:
@@ -25,6 +30,7 @@ class Gathered:
         failed: the error that ended it.
         unhandled: rejections that nobody handled; `more` counts those beyond them.
         stored: keys that it wrote, with their JSON texts; None: deleted.
+        images_left_out: how many images there was no room for.
     """
 
     def __init__(self) -> None:
@@ -34,6 +40,8 @@ class Gathered:
         self.unhandled: list[Unhandled] = []
         self.more = 0
         self.stored: dict[str, str | None] = {}
+        self.images_left_out = 0
+        self._images = self._image_chars = 0
 
     def add(self, operation: Operation) -> None:
         """Keep an operation; calls and questions are ignored."""
@@ -41,7 +49,7 @@ class Gathered:
             case Text():
                 self.output.append(TextItem(operation.text))
             case Image():
-                self.output.append(ImageItem(_image(operation.block)))
+                self._add_image(_image(operation.block))
             case Returned():
                 self.value = operation.value
             case Failed():
@@ -55,6 +63,15 @@ class Gathered:
                 self.stored[operation.key] = text
             case _:
                 pass
+
+    def _add_image(self, block: Json) -> None:
+        chars = len(as_text(block["data"]))
+        if self._images >= IMAGES_MAX or self._image_chars + chars > IMAGE_CHARS_MAX:
+            self.images_left_out += 1
+            return
+        self._images += 1
+        self._image_chars += chars
+        self.output.append(ImageItem(block))
 
 
 def _image(block: Json) -> Json:

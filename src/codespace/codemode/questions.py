@@ -7,6 +7,9 @@ from codespace.codemode.json_values import as_object
 from codespace.codemode.protocol import Question
 from codespace.codemode.tool import ToolError
 
+WORDS_CHARS_MAX = 1_000
+"""A question is a few words, or a name."""
+
 
 def answer(catalogue: Catalogue, question: Question, arguments: Sequence[object]) -> object:
     """Return the answer to a question.
@@ -17,6 +20,9 @@ def answer(catalogue: Catalogue, question: Question, arguments: Sequence[object]
     first = arguments[0] if arguments else None
     if not isinstance(first, str):
         raise ToolError("INVALID_ARGUMENT", f"{question.value} takes a text as its first argument.")
+    if len(first) > WORDS_CHARS_MAX:
+        problem = f"{question.value} takes at most {WORDS_CHARS_MAX} characters."
+        raise ToolError("INVALID_ARGUMENT", problem)
     match question:
         case Question.SEARCH:
             options = as_object(arguments[1] if len(arguments) > 1 else None)

@@ -4,12 +4,14 @@ import time
 
 from codespace.codemode.driver import Driver
 from codespace.codemode.ending import Loose, problems, verdict
+from codespace.codemode.gathered import IMAGES_MAX
 from codespace.codemode.orders import Order, Surroundings
 from codespace.codemode.outcome import (
     ErrorKind,
     Item,
     Outcome,
     RunError,
+    RunProblem,
     RunStatus,
     Truncation,
     count,
@@ -78,7 +80,7 @@ class Run:
             value=gathered.value,
             output=tuple(output),
             calls=count(records),
-            problems=problems(records, _loose(driver, error), driver.calls.problems),
+            problems=problems(records, _loose(driver, error), _noted(driver)),
             error=error,
             truncated=truncation,
             store=tuple(gathered.stored) if status is RunStatus.COMPLETED else (),
@@ -124,6 +126,14 @@ class Run:
         path = None if save is None else await save(text_of(items))
         kept = cut(items, most, path=path)
         return kept, Truncation(total, total_chars(kept), path)
+
+
+def _noted(driver: Driver) -> list[RunProblem]:
+    left_out = driver.gathered.images_left_out
+    if not left_out:
+        return driver.calls.problems
+    message = f"{left_out} images are left out: a run shows {IMAGES_MAX}, in all 4 MiB of base64."
+    return [*driver.calls.problems, RunProblem("IMAGES_LEFT_OUT", message)]
 
 
 def _loose(driver: Driver, error: RunError | None) -> Loose:

@@ -273,14 +273,13 @@ def _json(value: object) -> str:
 
 
 def _with_effects(outcome: Outcome, tools: Iterable[Tool]) -> Outcome:
-    """Say of a run that did not complete which of its calls changed something."""
-    if outcome.status is RunStatus.COMPLETED:
-        return outcome
+    """Say which calls changed something, of all if the run did not complete, else of the cut."""
+    whole = outcome.status is not RunStatus.COMPLETED
     changing = {tool.name for tool in tools if tool.effect in (Effect.WRITE, Effect.EXECUTE)}
     made = Counter(
         record.tool
         for record in outcome.records
-        if record.tool in changing and _had_effects(record)
+        if record.tool in changing and _had_effects(record, whole=whole)
     )
     if not made:
         return outcome
@@ -291,10 +290,10 @@ def _with_effects(outcome: Outcome, tools: Iterable[Tool]) -> Outcome:
     return replace(outcome, problems=(*outcome.problems, problem))
 
 
-def _had_effects(record: CallRecord) -> bool:
+def _had_effects(record: CallRecord, *, whole: bool) -> bool:
     # A command that was ended half-way has done what it had done.
     begun = record.state is CallState.CANCELLED and record.started_ms is not None
-    return begun or record.state in (CallState.OK, CallState.UNKNOWN)
+    return begun or record.state is CallState.UNKNOWN or (whole and record.state is CallState.OK)
 
 
 async def _fitting(

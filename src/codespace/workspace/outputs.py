@@ -23,7 +23,7 @@ KEPT_BYTES = 1024 * MIB
 KEPT_SECONDS = 7 * 24 * 60 * 60
 """At each new file, older ones go: by age, and the oldest beyond this many files and bytes."""
 
-_OURS = re.compile(r"proc-[A-Za-z0-9_-]+\.txt")
+_OURS = re.compile(r"(?:proc|script)-[A-Za-z0-9_-]+\.txt")
 _LOOKED_AT = 10_000
 _IGNORE = ".codespace/.gitignore"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

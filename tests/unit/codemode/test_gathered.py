@@ -1,4 +1,4 @@
-from codespace.codemode.gathered import Gathered
+from codespace.codemode.gathered import IMAGE_CHARS_MAX, IMAGES_MAX, Gathered
 from codespace.codemode.outcome import ImageItem, TextItem
 from codespace.codemode.protocol import (
     Failed,
@@ -45,3 +45,19 @@ def test_an_image_is_an_image_whatever_else_the_script_wrote_into_it() -> None:
     gathered = Gathered()
     gathered.add(Image({**IMAGE, "type": "text", "annotations": 5, "more": [1]}))
     assert gathered.output == [ImageItem(IMAGE)]
+
+
+def test_so_many_images_are_kept_and_the_rest_is_counted() -> None:
+    gathered = Gathered()
+    for _ in range(IMAGES_MAX + 2):
+        gathered.add(Image(IMAGE))
+    assert (len(gathered.output), gathered.images_left_out) == (IMAGES_MAX, 2)
+
+
+def test_images_have_room_together() -> None:
+    gathered = Gathered()
+    large = {**IMAGE, "data": "A" * (IMAGE_CHARS_MAX - 4)}
+    for block in (large, large, IMAGE):
+        gathered.add(Image(block))
+    assert gathered.output == [ImageItem(large), ImageItem(IMAGE)]
+    assert gathered.images_left_out == 1

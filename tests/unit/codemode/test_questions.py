@@ -60,3 +60,9 @@ def test_tools_and_namespaces_are_described_by_name() -> None:
 
     assert (tool["name"], tool["namespace"]) == ("issue", "own")
     assert len(cast("list[object]", space["tools"])) == SEARCH_MAX + 10
+
+
+@pytest.mark.parametrize("question", list(Question))
+def test_a_question_is_a_few_words(question: Question) -> None:
+    with pytest.raises(ToolError, match="at most 1000 characters"):
+        answer(CATALOGUE, question, ["issue " * 200])

@@ -99,3 +99,28 @@ async def test_the_store_holds_so_many_keys() -> None:
         assert over.error is not None
         assert (over.error.kind, "store_keys" in over.error.message) == (ErrorKind.LIMIT, True)
         assert (await sandbox.run("return load('e') ?? null")).value is None
+
+
+@pytest.mark.anyio
+async def test_images_without_room_are_told_of() -> None:
+    async with Sandbox() as sandbox:
+        block = "{type: 'image', data: 'AA==', mimeType: 'image/png'}"
+        outcome = await sandbox.run(f"for (let i = 0; i < 60; i++) image({block})")
+    assert len(outcome.output) == 50
+    assert [(each.code, each.message[:2]) for each in outcome.problems] == [
+        ("IMAGES_LEFT_OUT", "10")
+    ]
+
+
+@pytest.mark.anyio
+async def test_a_flood_of_questions_is_refused_and_can_be_ended() -> None:
+    async with Sandbox([NAP], max_calls=5) as sandbox:
+        code = "for (let i = 0; i < 6; i++) await searchTools('nap')"
+        refused = await sandbox.run(code)
+        assert refused.error is not None
+        assert "may ask 5 times" in refused.error.message
+    async with Sandbox([NAP]) as sandbox:
+        code = "for (let i = 0; i < 60_000; i++) searchTools('read file patch'); return 1"
+        with anyio.fail_after(30):
+            outcome = await sandbox.run(code, timeout=0.5)
+    assert outcome.status in (RunStatus.FAILED, RunStatus.COMPLETED)

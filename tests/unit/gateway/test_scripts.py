@@ -379,3 +379,9 @@ async def test_each_workspace_has_a_store_of_its_own(world: World, tmp_path: Pat
     order = ScriptOrder("return load('k') ?? null")
     there = await world.scripts.wait(world.scripts.start(other, order), PATIENCE_MS)
     assert ((await world.run(order.code)).value, there.value) == (1, None)
+
+
+async def test_a_completed_run_tells_of_calls_that_it_cut(world: World) -> None:
+    outcome = await world.run("tools.work(); await tools.look(); return 1")
+    assert outcome.status is RunStatus.COMPLETED
+    assert ["work (1)" in each for each in remaining(outcome)] == [True]

@@ -230,7 +230,7 @@ def kept(root: Root) -> list[str]:
 
 
 def test_a_new_file_takes_the_place_of_those_of_last_week(root: Root) -> None:
-    lay_out(root, "proc-old.txt", days=7.01)
+    lay_out(root, "proc-old.txt", "script-old.txt", days=7.01)
     lay_out(root, "proc-new.txt", days=6.99)
     write(root, "x")
     assert kept(root) == ["proc-1.txt", "proc-new.txt"]
