@@ -59,7 +59,9 @@ class _BoundedProtocol(H11Protocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        self._expect(self.conn.their_state)
+        # Until more comes, uvicorn's own clock for an idle connection runs.
+        state = self.conn.their_state
+        self._expect(None if state is h11.IDLE else state)
 
     def _expect(self, state: object) -> None:
         """Start the clock of a new state; more bytes within one state win no more time."""
