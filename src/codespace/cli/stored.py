@@ -9,6 +9,7 @@ from codespace.domain.ids import WorkspaceId
 from codespace.gateway.script_values import owner_of
 from codespace.settings import Loaded, SettingsError
 from codespace.store.engine import Store
+from codespace.store.inspection import inspect
 from codespace.store.values import ScriptValues
 
 stored = App(name="stored", help="List or delete what scripts keep between runs.")
@@ -52,4 +53,6 @@ def _open(loaded: Loaded) -> Store:
     path = loaded.settings.operations_db
     if path is None:
         raise SettingsError("no operations_db is set: what scripts keep ends with the gateway")
+    if not inspect(path).exists:
+        raise SettingsError(f"there is no database at {path!r}")
     return Store(path)

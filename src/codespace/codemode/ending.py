@@ -147,9 +147,9 @@ def _of_call(record: CallRecord, *, handled: bool) -> RunProblem | None:
         case CallState.FAILED:
             code, message, handled_or_not = record.code, shortened(record.message), handled
         case CallState.CANCELLED if record.started_ms is None:
-            code, message = CANCELLED, "The run ended before this call could begin."
+            code, message = CANCELLED, "The run ended before this call could begin; await it."
         case CallState.CANCELLED:
-            code, message = CANCELLED, "The run ended before this call did; it was cancelled."
+            code, message = CANCELLED, "The run ended before this call did, and cancelled it."
         case CallState.UNKNOWN:
             code = "UNKNOWN_OUTCOME"
             message = "The call did not end when it was cancelled; what it did is not known."

@@ -55,7 +55,7 @@ class ScriptCalls:
         while True:
             outcome = await self.call(name, arguments, owned=True)
             if not outcome.is_error:
-                return self._noted(outcome.body)
+                return self._noted(invocation, outcome.body)
             # Nothing was begun by a call that found the workspace busy: it can be made again.
             holder = _holder(outcome.body)
             if holder is None or (holder not in self._processes and time.monotonic() >= until):
@@ -72,9 +72,10 @@ class ScriptCalls:
             given["operation_key"] = f"{self.run_id}:{invocation.call_no}"
         return given
 
-    def _noted(self, body: Json) -> Json:
+    def _noted(self, invocation: Invocation, body: Json) -> Json:
+        # Only what takes a lease has started a process; any tool can name somebody else's.
         process_id = body.get("process_id")
-        if isinstance(process_id, str):
+        if isinstance(process_id, str) and invocation.tool.serialize is not None:
             self._processes.add(process_id)
         return body
 

@@ -58,3 +58,10 @@ def _without_database(folder: Path) -> str:
     file = folder / "plain.json"
     file.write_text(json.dumps({"workspaces": {"one": {"root": str(folder / "one")}}}))
     return str(file)
+
+
+def test_a_database_that_is_not_there_is_not_made(command: Command, config: str) -> None:
+    ran = command("stored", "list", "--config", config)
+    assert (ran.code, ran.out) == (2, "")
+    assert "no database" in ran.err
+    assert not Path(config).with_name("ledger.db").exists()

@@ -123,4 +123,5 @@ async def test_a_flood_of_questions_is_refused_and_can_be_ended() -> None:
         code = "for (let i = 0; i < 60_000; i++) searchTools('read file patch'); return 1"
         with anyio.fail_after(30):
             outcome = await sandbox.run(code, timeout=0.5)
-    assert outcome.status in (RunStatus.FAILED, RunStatus.COMPLETED)
+    assert outcome.error is not None
+    assert "may ask 5000 times" in outcome.error.message

@@ -48,6 +48,11 @@ def invocation(*takes: str, call_no: int = 1, **arguments: object) -> Invocation
     return Invocation(call_no, Tool("t", unused, input_schema=schema), arguments, {}, 1)
 
 
+def starting() -> Invocation:
+    """Return a call that takes the lease, as those that start a process do."""
+    return Invocation(1, Tool("start", unused, serialize="lease"), {}, {}, 1)
+
+
 def calls(line: Line, *, busy_wait_ms: int = 0) -> ScriptCalls:
     return ScriptCalls(line, RunId("run-1"), WorkspaceId("here"), busy_wait_ms)
 
@@ -126,10 +131,18 @@ async def test_a_process_of_the_run_itself_is_waited_for_without_end() -> None:
     mine = Outcome({"process_id": "proc-mine"}, is_error=False)
     line = Line([mine, *[busy("proc-mine")] * 5, DONE])
     made = calls(line, busy_wait_ms=1)
-    await made(invocation())
+    await made(starting())
     with anyio.fail_after(20):
         assert await made(invocation()) == {"ok": True}
     assert len(line.asked) == 7
+
+
+async def test_a_process_that_a_call_only_asked_about_is_somebody_elses() -> None:
+    seen = Outcome({"process_id": "proc-theirs"}, is_error=False)
+    made = calls(Line([seen, busy("proc-theirs")]), busy_wait_ms=1)
+    await made(invocation())
+    with anyio.fail_after(20), pytest.raises(ToolError, match="WORKSPACE_BUSY"):
+        await made(invocation())
 
 
 async def test_a_call_that_waits_ends_when_it_is_cancelled() -> None:
