@@ -6,10 +6,10 @@ import secrets
 import sys
 import time
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from typing import cast
 
-from codespace.codemode.delivery import ready
+from codespace.codemode.checking import LARGE_FOR_QUICK, is_large
+from codespace.codemode.delivery import ready, ready_at_once
 from codespace.codemode.inbox import Inbox
 from codespace.codemode.json_values import as_object, as_object_or_none
 from codespace.codemode.misfit import details_of
@@ -30,10 +30,8 @@ COMPLETION_SECONDS = 120.0
 """The same for a call that is not cancelled because it completes what it has begun."""
 
 
-@dataclass(slots=True)
 class _Live:
-    call: Call
-    tool: Tool
+    # Defaults are the class's: an instance sets what differs, and there is one for each call.
     state: CallState = CallState.QUEUED
     code: str = ""
     message: str = ""
@@ -44,6 +42,9 @@ class _Live:
     late: bool = False
     """It ended after the script."""
 
+    def __init__(self, call: Call, tool: Tool) -> None:
+        self.call, self.tool = call, tool
+
 
 class Calls:
     """The calls of one run.
@@ -52,6 +53,7 @@ class Calls:
         toolset: what can be called.
         limits: of the run.
         inbox: where answers go.
+        breather: of the run.
         dispatch: the way that every call goes.
         pump: gives the script its answers at once.
         over: whether the script has ended, or is about to be: no call begins then.
@@ -67,6 +69,7 @@ class Calls:
         limits: RunLimits,
         *,
         inbox: Inbox,
+        breather: Breather,
         dispatch: Dispatch,
         pump: Callable[[], None],
         over: Callable[[], bool],
@@ -81,7 +84,7 @@ class Calls:
         self._over = over
         self._progress = progress
         self._schedule = Schedule(limits.concurrency)
-        self._breather = Breather()
+        self._breather = breather
         self._origin = time.perf_counter()
         self._live: list[_Live] = []
         self._tasks: dict[int, asyncio.Task[None]] = {}
@@ -93,7 +96,8 @@ class Calls:
         """Queue a call that the script has made."""
         live = _Live(call, self._toolset.tools[call.tool])
         self._live.append(live)
-        self._schedule.add(call.call_no, live.tool.serial_key(as_object(call.arguments)))
+        key = live.tool.serialize and live.tool.serial_key(as_object(call.arguments))
+        self._schedule.add(call.call_no, key)
 
     def launch(self) -> None:
         """Begin the calls that may begin."""
@@ -116,36 +120,37 @@ class Calls:
         live = self._live[call_no - 1]
         live.state = CallState.RUNNING
         live.started = time.perf_counter()
-        self._tell(live)
+        if self._progress is not None:
+            self._tell(live)
         return live
 
     async def _work(self, live: _Live) -> None:
         # One task makes call after call: that is cheaper than a task for each.
         self._unbegun -= 1
         task = cast("asyncio.Task[None]", asyncio.current_task())
-        call_no: int | None = live.call.call_no
-        while call_no is not None and not self._closing:
-            self._tasks[call_no] = task
+        while True:
+            self._tasks[live.call.call_no] = task
             await self._perform(live)
             self._between += 1
             try:
-                await self._pass_on()
+                if self._schedule.quiet:
+                    if self._breather.due:
+                        await self._breather.breathe()
+                    self._pump()
+                else:
+                    self._inbox.wake()
+                    if self._unbegun:  # a task that was made for an earlier call goes first
+                        await asyncio.sleep(0)
+                    elif self._breather.due:
+                        await self._breather.breathe()
             finally:
                 self._between -= 1
             call_no = self._next()
-            if call_no is not None:
-                live = self._start(call_no)
+            if call_no is None:
+                break
+            live = self._start(call_no)
+            if self._schedule.waiting:
                 self.launch()
-
-    async def _pass_on(self) -> None:
-        if self._schedule.quiet:
-            self._pump()
-        else:
-            self._inbox.wake()
-            if self._unbegun:  # a task that was made for an earlier call goes first
-                await asyncio.sleep(0)
-            else:
-                await self._breather.breathe()
 
     async def close(self) -> None:
         """Cancel what has not ended, and wait for what cannot be cancelled."""
@@ -183,8 +188,29 @@ class Calls:
             live.state = CallState.CANCELLED if ended else CallState.UNKNOWN
 
     async def _perform(self, live: _Live) -> None:
+        # The way of a small call whose values plainly fit has no further coroutine of ours in it.
+        call, tool = live.call, live.tool
         try:
-            await self._answer(live)
+            arguments = self._fitting(call)
+            if arguments is None:
+                arguments = await self._checked(live)
+            live.begun = True
+            options = as_object(call.options)
+            invocation = Invocation(call.call_no, tool, arguments, options, call.line)
+            result = await self._dispatch(invocation)
+            record = ready_at_once(
+                call.call_no,
+                result,
+                checker=self._toolset.output_checker(call.tool),
+                most=self._limits.result_bytes,
+            )
+            if record is None:
+                record = await self._ready(live, result)
+            if tool.output_schema is None:
+                self._toolset.catalogue.observe(tool, result)
+            live.state = CallState.OK
+            if not self._closing:
+                self._inbox.put(Delivery(call.call_no, record, tool.name))
         except ToolError as error:
             self._fail(live, error)
         except asyncio.CancelledError:
@@ -197,21 +223,13 @@ class Calls:
         finally:
             self._end(live)
 
-    async def _answer(self, live: _Live) -> None:
-        call, tool = live.call, live.tool
-        arguments = await self._checked(live)
-        options = as_object(call.options)
-        live.begun = True
-        result = await self._dispatch(Invocation(call.call_no, tool, arguments, options, call.line))
-        checker = self._toolset.output_checker(call.tool)
-        record, misfit = await ready(
-            call.call_no, result, checker=checker, most=self._limits.result_bytes
-        )
-        if misfit is not None:
-            self.problems.append(_mismatch(live, misfit.sentence))
-        self._toolset.catalogue.observe(tool, result)
-        live.state = CallState.OK
-        self._deliver(Delivery(call.call_no, record, tool.name))
+    def _fitting(self, call: Call) -> Arguments | None:
+        arguments = as_object_or_none(call.arguments)
+        if arguments is None or is_large(arguments, LARGE_FOR_QUICK):
+            return None
+        checker = self._toolset.input_checker(call.tool)
+        fits = checker is None or checker.accepts(arguments)
+        return cast("Arguments", arguments) if fits else None
 
     async def _checked(self, live: _Live) -> Arguments:
         arguments = as_object_or_none(live.call.arguments)
@@ -229,6 +247,17 @@ class Calls:
                 raise ToolError("INVALID_ARGUMENT", message, details_of(misfits))
         return cast("Arguments", arguments)
 
+    async def _ready(self, live: _Live, result: object) -> bytes:
+        record, misfit = await ready(
+            live.call.call_no,
+            result,
+            checker=self._toolset.output_checker(live.call.tool),
+            most=self._limits.result_bytes,
+        )
+        if misfit is not None:
+            self.problems.append(_mismatch(live, misfit.sentence))
+        return record
+
     def _fail(self, live: _Live, error: ToolError) -> None:
         live.state, live.code, live.message = CallState.FAILED, error.code, error.message
         self._deliver(Delivery(live.call.call_no, _rejection(live, error), live.tool.name))
@@ -239,12 +268,14 @@ class Calls:
 
     def _end(self, live: _Live) -> None:
         live.ended = time.perf_counter()
-        live.late = self._closing
         self._finished += 1
-        if not self._closing:
+        if self._closing:
+            live.late = True
+        else:
             self._tasks.pop(live.call.call_no, None)
         self._schedule.done(live.call.call_no)
-        self._tell(live)
+        if self._progress is not None:
+            self._tell(live)
 
     def _tell(self, live: _Live) -> None:
         if self._progress is None:
@@ -263,11 +294,11 @@ class Calls:
             call.line,
             call.column,
             live.state,
-            code=live.code,
-            message=live.message,
-            late=live.late,
-            started_ms=self._since(live.started),
-            ended_ms=self._since(live.ended),
+            live.code,
+            live.message,
+            live.late,
+            self._since(live.started),
+            self._since(live.ended),
         )
 
     def _since(self, moment: float | None) -> float | None:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Collection, Sequence
 from functools import cached_property
-from typing import Protocol, cast
+from typing import Protocol
 
 from codespace.codemode.misfit import Misfit
 from codespace.codemode.quick_check import Check, quick_check
@@ -12,6 +12,9 @@ LARGE = 300
 """A value with more parts is judged on a worker thread."""
 LARGE_FOR_QUICK = 2_000
 """The same for the fast yes, which takes less than a millisecond for so many."""
+
+
+CHARS_A_PART = 256
 
 
 class Judge(Protocol):
@@ -33,9 +36,10 @@ class Checker:
         self._schema = schema
         self._loaded = False
 
-    def accepts(self, value: object) -> bool:
-        """Return whether `value` plainly fits; a no is not final."""
-        return self._quick is not None and self._quick(value)
+    @cached_property
+    def accepts(self) -> Check:
+        """Says whether a value plainly fits; a no is not final."""
+        return quick_check(self._schema) or _undecided
 
     async def accepts_any(self, value: object) -> bool:
         """Return the same for a value of any size; a large one is looked at on a worker thread."""
@@ -57,33 +61,46 @@ class Checker:
         return found
 
     @cached_property
-    def _quick(self) -> Check | None:
-        return quick_check(self._schema)
-
-    @cached_property
     def _judge(self) -> Judge:
         from codespace.codemode.schema_check import SchemaCheck  # noqa: PLC0415 -- most runs never need it, and its import costs more than a run
 
         return SchemaCheck(self._schema)
 
 
-def is_large(value: object, most: int = LARGE) -> bool:
-    """Return whether a JSON value has more than `most` parts, looking at no more of them."""
-    left = most - 1
-    waiting = [value]
-    while waiting:
-        parts = _parts(waiting.pop())
-        left -= len(parts)
-        if left < 0:
-            return True
-        waiting += [part for part in parts if isinstance(part, _HOLDERS)]
+def _undecided(value: object) -> bool:
     return False
 
 
+def is_large(value: object, most: int = LARGE) -> bool:
+    """Return whether a JSON value has more than `most` parts, looking at no more of them.
+
+    A long string counts as many.
+    """
+    if isinstance(value, str):
+        return len(value) > most * CHARS_A_PART
+    first = _parts(value)
+    if _NUMBERS.issuperset(map(type, first)):  # the fast answer for a small object
+        return len(first) >= most
+    left = most - 1
+    waiting: list[object] = [value]
+    for each in waiting:  # it grows meanwhile
+        parts = _parts(each)
+        left -= len(parts)
+        if left < 0:
+            return True
+        for part in parts:
+            if isinstance(part, str):
+                left -= len(part) // CHARS_A_PART
+            elif isinstance(part, _HOLDERS):
+                waiting.append(part)  # pyright: ignore[reportUnknownArgumentType] -- JSON
+    return left < 0
+
+
 _HOLDERS = (dict, list, tuple)
+_NUMBERS = frozenset((int, float, bool, type(None)))
 
 
 def _parts(value: object) -> Collection[object]:
     if isinstance(value, dict):
-        return cast("dict[str, object]", value).values()
-    return cast("Collection[object]", value) if isinstance(value, list | tuple) else ()
+        return value.values()  # pyright: ignore[reportUnknownVariableType] -- JSON
+    return value if isinstance(value, list | tuple) else ()  # pyright: ignore[reportUnknownVariableType] -- JSON

@@ -3,10 +3,11 @@
 import json
 from typing import NamedTuple
 
-from codespace.codemode.checking import Checker
-from codespace.codemode.encoding import encoded
+from codespace.codemode.checking import Checker, is_large
+from codespace.codemode.encoding import PIECE, encoded
+from codespace.codemode.json_text import encode
 from codespace.codemode.misfit import Misfit
-from codespace.codemode.protocol import encode, resolve, resolve_json
+from codespace.codemode.protocol import resolve, resolve_json
 from codespace.codemode.tool import ToolError
 
 
@@ -15,6 +16,21 @@ class Ready(NamedTuple):
 
     record: bytes
     misfit: Misfit | None
+
+
+def ready_at_once(
+    call_no: int, result: object, *, checker: Checker | None, most: int
+) -> bytes | None:
+    """Return the record of a small result that plainly fits; None: `ready` has to look."""
+    if is_large(result, PIECE) or not (checker is None or checker.accepts(result)):
+        return None
+    if isinstance(result, str):
+        return resolve(call_no, result) if len(result) <= most else None
+    try:
+        text = encode(result)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return resolve_json(call_no, text) if len(text) <= most else None
 
 
 async def ready(call_no: int, result: object, *, checker: Checker | None, most: int) -> Ready:

@@ -13,7 +13,7 @@ from codespace.codemode.inbox import Inbox
 from codespace.codemode.orders import Order, Surroundings
 from codespace.codemode.protocol import ASK_BASE, Ask, Call, Operation, Status
 from codespace.codemode.questions import answer
-from codespace.codemode.steps import Delivery, Steps, Stop
+from codespace.codemode.steps import Breather, Delivery, Steps, Stop
 from codespace.codemode.tool import ToolError
 from codespace.codemode.vm import Vm
 from codespace.domain.limits import MIB
@@ -37,18 +37,21 @@ class Driver:
     def __init__(self, around: Surroundings, order: Order, *, timeout_ms: float) -> None:
         self.gathered = Gathered()
         self.inbox = Inbox()
+        self.breather = Breather()
         self.calls = Calls(
             around.toolset,
             around.limits,
             inbox=self.inbox,
+            breather=self.breather,
             dispatch=order.dispatch,
             pump=self._pump,
-            over=lambda: self._over or self.steps.vm.status is not Status.IDLE,
+            over=self._ends,
             progress=order.progress,
         )
         self.steps = Steps(
             Vm(around.machine, memory_bytes=around.limits.memory_mib * MIB),
             around.limits,
+            breather=self.breather,
             pool=around.pool,
             started_ms=order.started_ms,
             deadline=time.monotonic() + timeout_ms / 1000,
@@ -95,6 +98,15 @@ class Driver:
     def _over(self) -> bool:
         return self._expired or self._cancelled or self.steps.exhausted
 
+    def _ends(self) -> bool:
+        steps = self.steps
+        return (
+            steps.vm.status is not Status.IDLE
+            or self._expired
+            or self._cancelled
+            or steps.exhausted
+        )
+
     async def _opening(self, source: str) -> list[Delivery]:
         order, toolset = self._order, self._around.toolset
         records = [
@@ -120,8 +132,8 @@ class Driver:
                 await self.inbox.wait()
             finally:
                 self._waiting = False
-            self.steps.breather.refresh()
-        await self.steps.breather.breathe()
+            self.breather.refresh()
+        await self.breather.breathe()
 
     @property
     def _has_work(self) -> bool:
@@ -129,7 +141,7 @@ class Driver:
             self._untaken
             or self._fault
             or self.steps.under_way
-            or len(self.inbox)
+            or self.inbox.items
             or self.steps.vm.status is not Status.IDLE
         )
 
@@ -164,26 +176,31 @@ class Driver:
         Only while the run's own task waits; what does not end within a slice is left to that.
         """
         try:
-            if self._waiting and not (self._over or self.steps.breather.due):
-                self._untaken = self.steps.advance_at_once(self._answers()) or []
-                if len(self._untaken) <= NOTED_MAX:
-                    self._note()
+            if self._waiting and not (self._over or self.breather.due):
+                operations = self.steps.advance_at_once(self._answers())
+                if operations:
+                    self._note(operations)
         except Exception as error:  # noqa: BLE001 -- the run's own task raises it again
             self._fault = error
         if self._has_work:
             self.inbox.wake()
 
-    def _note(self) -> None:
-        for each in self._untaken:
-            self._take_one(each)
-        self._untaken = []
+    def _note(self, operations: list[Operation]) -> None:
+        if len(operations) > NOTED_MAX:
+            self._untaken = operations
+            return
+        for each in operations:
+            if isinstance(each, Call):
+                self.calls.add(each)
+            else:
+                self._take_one(each)
 
     async def _take(self, operations: list[Operation]) -> None:
         for each in operations:
             # Nobody would hear the answer any more, and the answers can be many.
             if not (self._over and isinstance(each, Ask)):
                 self._take_one(each)
-            await self.steps.breather.breathe()
+            await self.breather.breathe()
 
     def _take_one(self, operation: Operation) -> None:
         if isinstance(operation, Call):

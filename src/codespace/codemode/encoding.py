@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import cast
 
 from codespace.codemode.checking import is_large
-from codespace.codemode.protocol import encode
+from codespace.codemode.json_text import encode
 from codespace.codemode.tool import ToolError
 
 PIECE = 2_000

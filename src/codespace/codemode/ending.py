@@ -128,7 +128,9 @@ def problems(
     """Return everything that is not plain success, in the order of the calls."""
     unseen = {each.problem.call_no for each in loose.unhandled} | loose.undelivered | {loose.fatal}
     found = [
-        _of_call(each, handled=not each.late and each.call_no not in unseen) for each in records
+        _of_call(each, handled=not each.late and each.call_no not in unseen)
+        for each in records
+        if each.late or each.state is not CallState.OK
     ]
     mine = [*(each for each in found if each is not None), *noted]
     mine.sort(key=lambda each: each.call_no)

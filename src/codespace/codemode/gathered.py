@@ -1,5 +1,6 @@
 """What a script has told so far, sorted; its calls and questions are the driver's matter."""
 
+from codespace.codemode.json_text import encode
 from codespace.codemode.json_values import Json, as_text
 from codespace.codemode.outcome import ImageItem, Item, TextItem
 from codespace.codemode.protocol import (
@@ -12,7 +13,6 @@ from codespace.codemode.protocol import (
     Stored,
     Text,
     Unhandled,
-    encode,
 )
 from codespace.domain.limits import MIB
 

@@ -6,15 +6,21 @@ from codespace.codemode.steps import Delivery
 
 
 class Inbox:
-    """Filled by calls and questions, emptied by the run that drives the script."""
+    """Filled by calls and questions, emptied by the run that drives the script.
+
+    Attributes:
+        items: what has come and was not taken.
+    """
+
+    __slots__ = ("_waiter", "items")
 
     def __init__(self) -> None:
-        self._items: list[Delivery] = []
+        self.items: list[Delivery] = []
         self._waiter: asyncio.Future[None] | None = None
 
     def put(self, delivery: Delivery) -> None:
         """Add an answer. A run that waits does not see it before `wake`."""
-        self._items.append(delivery)
+        self.items.append(delivery)
 
     def wake(self) -> None:
         """Let a run that waits look again."""
@@ -31,8 +37,5 @@ class Inbox:
 
     def take(self) -> list[Delivery]:
         """Return all answers, and forget them."""
-        items, self._items = self._items, []
+        items, self.items = self.items, []
         return items
-
-    def __len__(self) -> int:
-        return len(self._items)

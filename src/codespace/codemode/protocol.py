@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum, StrEnum
 from typing import NamedTuple, cast
 
+from codespace.codemode.json_text import encode, utf8
 from codespace.domain.limits import MIB
 
 
@@ -98,7 +99,7 @@ class Call(NamedTuple):
     column: int
     arguments: object
     """JSON value; an empty object when the script gave none."""
-    options: object
+    options: object = None
     """The second argument, else None."""
 
 
@@ -181,8 +182,8 @@ class Lost(NamedTuple):
 
 Operation = Call | Ask | Text | Image | Stored | Returned | Failed | Unhandled | Pending | Lost
 
-_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-_decoder = json.JSONDecoder()
+_CALL_FIELDS = len(Call._fields)
+_raw_decode = json.JSONDecoder().raw_decode
 _HEAD = struct.Struct("<III")
 _CLOCK = struct.Struct("<d")
 _SETTINGS = struct.Struct("<Q8I")
@@ -267,36 +268,23 @@ def end() -> bytes:
     return record(Op.END, b"")
 
 
-def encode(value: object) -> bytes:
-    """Return `value` as JSON bytes; a lone surrogate becomes U+FFFD."""
-    return utf8(_encoder.encode(value))
-
-
-def utf8(text: str) -> bytes:
-    """Return `text` as UTF-8; a lone surrogate becomes U+FFFD."""
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
-
-
 def decode(output: bytes) -> list[Operation]:
     """Return the operations of a step's output."""
-    found, _ = _decoder.raw_decode(output.decode())
-    return [operation(item) for item in cast("list[list[object]]", found)]
+    found: list[list[object]] = _raw_decode(output.decode())[0]
+    return [_READERS[_str(item[0])](item) for item in found]
 
 
 def operation(item: list[object]) -> Operation:
     """Return one operation from its JSON."""
-    return _READERS[cast("str", item[0])](item)
+    return _READERS[_str(item[0])](item)
 
 
 def _call(item: list[object]) -> Call:
     # Kept short: it is a part of what every call of a script costs.
-    _, number, tool, line, column, *rest = cast("tuple[str, int, int, int, int]", item)
-    if not rest:
-        return Call(number, tool, line, column, {}, None)
-    return Call(number, tool, line, column, rest[0], rest[1] if len(rest) > 1 else None)
+    del item[0]
+    if len(item) < _CALL_FIELDS:
+        item += ({}, None) if len(item) < _CALL_FIELDS - 1 else (None,)
+    return Call._make(item)
 
 
 def _ask(item: list[object]) -> Ask:

@@ -36,6 +36,9 @@ _ANNOTATIONS = frozenset(
 )
 
 
+_PLAIN_OBJECT = frozenset(("type", "properties", "required", "additionalProperties"))
+
+
 class _TooMuchError(Exception):
     """The schema has something that a quick check does not know, or is too large."""
 
@@ -89,8 +92,40 @@ class _Compiler:
         given = as_object_or_none(schema)
         if given is None:
             raise _TooMuchError
-        checks = [self._keyword(name, given) for name in given if name not in _ANNOTATIONS]
+        words = given.keys() - _ANNOTATIONS
+        more = given.get("additionalProperties", True)
+        if words <= _PLAIN_OBJECT and given.get("type") == "object" and isinstance(more, bool):
+            return self._plain_object(given, more=more)
+        checks = [self._keyword(name, given) for name in given if name in words]
         return _all([check for check in checks if check is not None])
+
+    def _plain_object(self, schema: Json, *, more: bool) -> Check:
+        # What nearly every schema of arguments and results is: one function in place of four.
+        properties = as_object_or_none(schema.get("properties", {}))
+        needed = as_list(schema.get("required", []))
+        if properties is None or not isinstance(schema.get("required", []), list):
+            raise _TooMuchError
+        parts = {name: self.compile(each) for name, each in properties.items()}
+        names = {name for name in needed if isinstance(name, str)}
+        if len(names) < len(set(map(str, needed))):
+            raise _TooMuchError
+        must = [(name, parts.get(name, _anything)) for name in names]
+        may = [(name, check) for name, check in parts.items() if name not in names]
+        known = None if more else parts.keys()
+
+        def check(value: object) -> bool:
+            found = as_object_or_none(value)
+            if found is None:
+                return False
+            for name, accepts in must:
+                if name not in found or not accepts(found[name]):
+                    return False
+            for name, accepts in may:
+                if name in found and not accepts(found[name]):
+                    return False
+            return known is None or found.keys() <= known
+
+        return check
 
     def _keyword(self, name: str, schema: Json) -> Check | None:
         maker = self._keywords.get(name)
@@ -150,14 +185,18 @@ def _type(value: object, schema: Json) -> Check:
     return known[0] if len(known) == 1 else _any(known)
 
 
+def _anything(value: object) -> bool:
+    return True
+
+
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _is_integer(value: object) -> bool:
-    if isinstance(value, float):
-        return value.is_integer()
-    return isinstance(value, int) and not isinstance(value, bool)
+    if isinstance(value, int):
+        return not isinstance(value, bool)
+    return isinstance(value, float) and value.is_integer()
 
 
 _TYPES: Mapping[str, Check] = {

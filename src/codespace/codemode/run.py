@@ -5,6 +5,7 @@ import time
 from codespace.codemode.driver import Driver
 from codespace.codemode.ending import Loose, problems, verdict
 from codespace.codemode.gathered import IMAGES_MAX
+from codespace.codemode.json_text import utf8
 from codespace.codemode.orders import Order, Surroundings
 from codespace.codemode.outcome import (
     ErrorKind,
@@ -17,7 +18,6 @@ from codespace.codemode.outcome import (
     count,
 )
 from codespace.codemode.output import cut, joined, text_of, total_chars
-from codespace.codemode.protocol import utf8
 from codespace.codemode.source import Source, SourceError, read_source
 from codespace.codemode.store import StoreFullError
 from codespace.domain.errors import CodeSpaceError

@@ -25,8 +25,15 @@ class Ended(NamedTuple):
     trap: str
 
 
+WELL = Ended("")
+
+
 class Running(Protocol):
-    """A call into the guest that has begun."""
+    """A function of the guest, called again and again."""
+
+    def begin(self, args: Sequence[int] = ()) -> None:
+        """Begin a call; nothing has run yet."""
+        ...
 
     def poll(self) -> bool:
         """Run for a slice at most; True when the call has ended."""
@@ -65,42 +72,42 @@ def _last_line(message: str) -> str:
 
 
 class Fiber:
-    """A call on a stack of its own, that comes back after each slice."""
+    """Calls of one function, one after another, on a stack that comes back after each slice.
 
-    def __init__(
-        self,
-        store: wasmtime.Store,
-        function: wasmtime.Func,
-        args: Sequence[int],
-        *,
-        ticker: Ticker,
-    ) -> None:
-        self._store, self._ticker = store, ticker  # the store must outlive the call
+    What a call needs is made once: a script makes thousands of steps.
+    """
+
+    def __init__(self, store: wasmtime.Store, function: wasmtime.Func, *, ticker: Ticker) -> None:
+        self._store, self._function, self._ticker = store, function, ticker  # they must outlive it
         self._trap, self._error = _TrapPointer(), _ErrorPointer()
-        self._args = _values(args) if args else None
+        self._context = store._context()  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
+        self._native_function = byref(function._func)  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
+        self._told = byref(self._trap), byref(self._error)
+        self._args: object | None = None
+        self._set_at = -1
+        self._future: object | None = None
         self.ended: Ended | None = None
-        ticker.opened(self)
-        context = store._context()  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
-        native_function = byref(function._func)  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
-        native.wasmtime_context_set_epoch_deadline(context, SLICE_TICKS)
-        self._future: object | None = native.wasmtime_func_call_async(
-            context,
-            native_function,
-            self._args,
-            len(args),
-            None,
-            0,
-            byref(self._trap),
-            byref(self._error),
+
+    def begin(self, args: Sequence[int] = ()) -> None:
+        """Begin a call; nothing has run yet."""
+        self.ended = None
+        self._ticker.opened(self)
+        self._args = _values(args) if args else None
+        if self._set_at != self._ticker.ticks:  # else the deadline is as far away as it should be
+            self._set_at = self._ticker.ticks
+            native.wasmtime_context_set_epoch_deadline(self._context, SLICE_TICKS)
+        self._future = native.wasmtime_func_call_async(
+            self._context, self._native_function, self._args, len(args), None, 0, *self._told
         )
 
     def poll(self) -> bool:
         """Run for a slice at most; True when the call has ended."""
-        if self._future is not None:
-            if not native.wasmtime_call_future_poll(self._future):
+        future = self._future
+        if future is not None:
+            if not native.wasmtime_call_future_poll(future):
                 return False
             self._close()
-            self.ended = Ended(self._why())
+            self.ended = Ended(self._why()) if self._error or self._trap else WELL
         return True
 
     def finish(self, deadline: float, interrupt: Interrupt) -> None:
@@ -129,9 +136,7 @@ class Fiber:
     def _why(self) -> str:
         if self._error:
             return _last_line(str(wasmtime.WasmtimeError._from_ptr(self._error)))  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
-        if self._trap:
-            return _last_line(wasmtime.Trap._from_ptr(self._trap).message)  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
-        return ""
+        return _last_line(wasmtime.Trap._from_ptr(self._trap).message)  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
 
     def __del__(self) -> None:
         """A call that nobody ended is killed."""
@@ -142,16 +147,14 @@ class Fiber:
 class Blocking:
     """The same on wasmtime's public interface alone: it runs only in `finish`, without slices."""
 
-    def __init__(
-        self,
-        store: wasmtime.Store,
-        function: wasmtime.Func,
-        args: Sequence[int],
-        *,
-        ticker: Ticker,
-    ) -> None:
-        self._ticker, self._store, self._function, self._args = ticker, store, function, args
+    def __init__(self, store: wasmtime.Store, function: wasmtime.Func, *, ticker: Ticker) -> None:
+        self._ticker, self._store, self._function = ticker, store, function
+        self._args: Sequence[int] = ()
         self.ended: Ended | None = None
+
+    def begin(self, args: Sequence[int] = ()) -> None:
+        """Begin a call; nothing runs before `finish`."""
+        self.ended, self._args = None, args
 
     def poll(self) -> bool:
         """Say whether it has ended; nothing runs here."""
@@ -171,7 +174,7 @@ class Blocking:
         timer.start()
         try:
             self._function(self._store, *self._args)
-            self.ended = Ended("")
+            self.ended = WELL
         except (wasmtime.Trap, wasmtime.WasmtimeError) as error:
             self.ended = Ended(_last_line(str(error)))
         finally:

@@ -10,10 +10,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypedDict, Unpack
 
+from codespace.codemode.json_text import utf8
 from codespace.codemode.machines import default_cache, machine
 from codespace.codemode.orders import Order, SaveOutput, Surroundings
 from codespace.codemode.outcome import Outcome, Progress
-from codespace.codemode.protocol import utf8
 from codespace.codemode.run import Run
 from codespace.codemode.store import MemoryStore, Store
 from codespace.codemode.tool import Dispatch, Tool, call_directly

@@ -40,6 +40,11 @@ class Schedule:
         return not self._running and not self._ready
 
     @property
+    def waiting(self) -> bool:
+        """Whether a call could begin if there was room."""
+        return bool(self._ready)
+
+    @property
     def running(self) -> int:
         """How many calls have been taken and are not done."""
         return self._running

@@ -15,7 +15,7 @@ from codespace.codemode.vm import Entry, Turn, Vm
 from codespace.domain.errors import CodeSpaceError
 from codespace.domain.run_limits import RunLimits
 
-PAUSE_SECONDS = 0.001
+PAUSE_SECONDS = 0.002
 """Work that is done on the event loop without a pause."""
 LARGE_OUTPUT = 65_536
 """Output of a step that is read with pauses."""
@@ -75,6 +75,7 @@ class Steps:
         vm: Vm,
         limits: RunLimits,
         *,
+        breather: Breather,
         pool: Executor,
         started_ms: float,
         deadline: float,
@@ -85,8 +86,9 @@ class Steps:
         self.stopped: Stop | None = None
         self.abandoned = False
         self._rest: Callable[[], Awaitable[list[Operation] | None]] | None = None
-        self.breather = Breather()
+        self._breather = breather
         self._limits = limits
+        self._engine_seconds_max = limits.engine_ms / 1000
         self._pool = pool
         self._origin = time.monotonic()
         self._started_ms = self._clock_ms = started_ms
@@ -110,8 +112,7 @@ class Steps:
             return None
         started = time.perf_counter()
         ended = turn.poll()
-        spent = time.perf_counter() - started
-        self.engine_seconds += spent
+        self.engine_seconds += time.perf_counter() - started
         if not ended:
             self._rest = partial(self._run_elsewhere, turn)
             return None
@@ -137,7 +138,7 @@ class Steps:
     @property
     def exhausted(self) -> bool:
         """Whether the run has no engine time left."""
-        return self.engine_seconds * 1000 >= self._limits.engine_ms
+        return self.engine_seconds >= self._engine_seconds_max
 
     def _begin(self, deliveries: Sequence[Delivery]) -> Turn:
         return self.vm.begin(step_input(self._clock_ms, [each.record for each in deliveries]))
@@ -178,7 +179,7 @@ class Steps:
             self.vm.interrupt()
             self.abandoned = True
             raise
-        self.breather.refresh()
+        self._breather.refresh()
         self.engine_seconds += took
         operations = self._read(turn)
         if took >= seconds and self.vm.status in (Status.INTERRUPTED, Status.LOST):
@@ -202,7 +203,7 @@ class Steps:
             item, end = cast("tuple[list[object], int]", decoder.raw_decode(text, at))
             operations.append(operation(item))
             at = end + 1
-            await self.breather.breathe()
+            await self._breather.breathe()
         return operations
 
 

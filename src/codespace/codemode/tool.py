@@ -90,6 +90,6 @@ Dispatch = Callable[[Invocation], Awaitable[object]]
 """The one way in which every call of a run goes out."""
 
 
-async def call_directly(invocation: Invocation) -> object:
+def call_directly(invocation: Invocation) -> Awaitable[object]:
     """Call the tool's own function: the dispatch of a sandbox without a gateway."""
-    return await invocation.tool.fn(invocation.arguments)
+    return invocation.tool.fn(invocation.arguments)

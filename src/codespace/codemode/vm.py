@@ -18,11 +18,14 @@ from typing import NamedTuple
 from codespace.codemode import snapshots
 from codespace.codemode.protocol import Operation, Status, decode
 from codespace.codemode.running import Running
-from codespace.codemode.wasm import Instance, Machine, Shared
+from codespace.codemode.wasm import FIELDS, Instance, Machine, Shared
 from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.limits import MIB
 
 MEMORY_BYTES = 64 * MIB
+_TOLD = tuple(Status)[:-1]
+"""What a guest can say of itself; that it is lost, only its host can."""
+_TOLD_COUNT = len(_TOLD)
 
 
 class Entry(NamedTuple):
@@ -75,8 +78,9 @@ class Turn:
     @property
     def entry(self) -> Entry:
         """The ended step as it goes into the journal."""
-        interrupted = self._vm.status is Status.INTERRUPTED
-        return Entry(self._data, self._vm.ticks if interrupted else 0)
+        if self._vm.status is Status.INTERRUPTED:
+            return Entry(self._data, self._vm.ticks)
+        return Entry(self._data)
 
 
 class Vm:
@@ -100,13 +104,23 @@ class Vm:
         self._machine, self._instance = machine, instance
         self._shared: Shared = instance.shared
         self._running: Running | None = None
+        self._limited = False
         self.lost = ""
         self._look()
 
-    def _look(self) -> None:
-        self.status = Status(self._shared.status)
-        self.pending = self._shared.pending
-        self.ticks = self._shared.ticks
+    def _look(self) -> bytes:
+        # One look at all fields, and a tuple for the enum: every step of every script passes here.
+        fields: tuple[int, ...] = FIELDS.unpack_from(self._shared)
+        in_at, room, _, at, size, status, pending, _, _, ticks = fields
+        if not (self._instance.holds(in_at + room, at + size) and status < _TOLD_COUNT):
+            return self._lose("the guest's own state is broken")
+        self._in_at, self._room, self.ticks = in_at, room, ticks
+        self.status, self.pending = _TOLD[status], pending
+        return self._instance.view[at : at + size].tobytes()
+
+    def _lose(self, why: str) -> bytes:
+        self.lost, self.status, self.pending = why, Status.LOST, 0
+        return b""
 
     def begin(self, data: bytes, *, tick_limit: int = 0) -> Turn:
         """Begin a step. Several records may be in one step: the script sees them one by one.
@@ -117,16 +131,23 @@ class Vm:
         """
         if self.lost:
             raise RuntimeError("the VM is lost")
-        if not self._instance.write_input(data):
+        if len(data) > self._room and not self._has_room(len(data)):
             raise CodeSpaceError(
                 ErrorCode.LIMIT_EXCEEDED,
                 "The value does not fit into the script's memory; ask for less, or raise the limit "
                 "of memory.",
                 details={"limit": "memory", "bytes": len(data)},
             )
-        self._shared.tick_limit = tick_limit
+        self._instance.write_input(data, self._in_at)
+        if tick_limit or self._limited:
+            self._shared.tick_limit, self._limited = tick_limit, tick_limit > 0
         self._running = self._instance.begin_step()
         return Turn(self, self._running, data)
+
+    def _has_room(self, size: int) -> bool:
+        self._instance.make_room(size)
+        self._look()
+        return size <= self._room
 
     def step(self, data: bytes, *, tick_limit: int = 0, seconds: float = 5.0) -> list[Operation]:
         """Run a whole step on this thread, stopped as by `Turn.finish` after `seconds`.
@@ -141,10 +162,8 @@ class Vm:
     def settle(self, trap: str) -> bytes:
         """Take over the state after a step that ended; `trap` says why the VM is lost."""
         if trap:
-            self.lost, self.status, self.pending = trap, Status.LOST, 0
-            return b""
-        self._look()
-        return self._instance.read_output()
+            return self._lose(trap)
+        return self._look()
 
     def interrupt(self) -> None:
         """Stop the script at its next poll, from any thread; that cannot be caught or undone."""

@@ -11,7 +11,7 @@ async def test_answers_come_out_in_their_order_and_once() -> None:
     inbox.put(Delivery(2, b"b"))
     inbox.put(Delivery(1, b"a"))
 
-    assert len(inbox) == 2
+    assert len(inbox.items) == 2
     assert [each.number for each in inbox.take()] == [2, 1]
     assert inbox.take() == []
 
@@ -23,7 +23,7 @@ async def test_a_waiting_run_is_woken_once_or_many_times() -> None:
 
     async def wait() -> None:
         await inbox.wait()
-        woken.append(len(inbox))
+        woken.append(len(inbox.items))
 
     with anyio.fail_after(5):
         async with anyio.create_task_group() as tasks:

@@ -8,13 +8,19 @@ from doubles.machines import START_MS, machine, opening
 MEMORY = 64 * 1024 * 1024
 
 
+def give(instance: Instance, data: bytes) -> None:
+    """Write the input of a step that fits into the place that a new guest has for it."""
+    assert len(data) <= instance.shared.in_cap
+    instance.write_input(data, instance.shared.in_ptr)
+
+
 def nothing() -> None:
     """Interrupt nobody."""
 
 
 def test_a_call_that_ends_has_no_trap_and_stays_ended() -> None:
     instance = Instance(machine(), memory_bytes=MEMORY)
-    instance.write_input(opening("return 1"))
+    give(instance, opening("return 1"))
     running = instance.begin_step()
     running.finish(time.monotonic() + 30, nothing)
     assert running.ended == Ended("")
@@ -23,7 +29,7 @@ def test_a_call_that_ends_has_no_trap_and_stays_ended() -> None:
 
 def test_a_trap_is_told_in_one_line() -> None:
     instance = Instance(machine(), memory_bytes=MEMORY)
-    instance.write_input(protocol.step_input(START_MS, [b"\x63\0\0\0" + bytes(9)]))
+    give(instance, protocol.step_input(START_MS, [b"\x63\0\0\0" + bytes(9)]))
     running = instance.begin_step()
     running.finish(time.monotonic() + 30, nothing)
     assert running.ended is not None
@@ -32,7 +38,7 @@ def test_a_trap_is_told_in_one_line() -> None:
 
 def test_a_killed_call_says_so_and_a_second_kill_changes_nothing() -> None:
     instance = Instance(machine(), memory_bytes=MEMORY)
-    instance.write_input(opening("while (true) {}"))
+    give(instance, opening("while (true) {}"))
     running = instance.begin_step()
     assert not running.poll()
     running.kill()
@@ -45,7 +51,7 @@ def test_a_killed_call_says_so_and_a_second_kill_changes_nothing() -> None:
 
 def test_the_interrupt_comes_once_and_the_kill_after_it() -> None:
     instance = Instance(machine(), memory_bytes=MEMORY)
-    instance.write_input(opening("while (true) {}"))
+    give(instance, opening("while (true) {}"))
     asked: list[float] = []
     running = instance.begin_step()
     running.finish(time.monotonic(), lambda: asked.append(time.monotonic()))

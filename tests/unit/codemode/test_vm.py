@@ -15,7 +15,8 @@ import pytest
 from codespace.codemode import protocol
 from codespace.codemode.protocol import Call, Limits, Operation, Pending, Returned, Status
 from codespace.codemode.snapshots import SnapshotError
-from codespace.codemode.vm import Entry, Vm, replay
+from codespace.codemode.vm import MEMORY_BYTES, Entry, Vm, replay
+from codespace.codemode.wasm import Instance
 from codespace.domain.errors import CodeSpaceError, ErrorCode
 from doubles.machines import START_MS, machine, opening, run
 
@@ -329,3 +330,16 @@ def test_the_clock_never_goes_back() -> None:
         opening("const a = Date.now(); await tools.a({}); return Date.now() - a", tools={"a": str})
     )
     assert Returned(0) in vm.step(protocol.step_input(1.0, [protocol.resolve(1, 1)]))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("out_ptr", 2**32 - 1), ("out_len", 2**32 - 1), ("in_ptr", 2**32 - 1), ("status", 99)],
+)
+def test_a_guest_whose_own_state_is_broken_is_lost_and_nothing_outside_is_read(
+    field: str, value: int
+) -> None:
+    instance = Instance(machine(), memory_bytes=MEMORY_BYTES)
+    setattr(instance.shared, field, value)
+    vm = Vm(machine(), instance=instance)
+    assert (vm.status, vm.lost) == (Status.LOST, "the guest's own state is broken")
