@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from codespace.codemode.outcome import Progress
 from codespace.codemode.store import Store
@@ -16,8 +16,7 @@ SaveOutput = Callable[[str], Awaitable[str | None]]
 """Keeps a whole output that has to be cut, and returns where a reader finds it, if it is kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(NamedTuple):
     """What all runs of a sandbox share."""
 
     machine: Machine
@@ -28,8 +27,7 @@ class Surroundings:
     save_output: SaveOutput | None
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(NamedTuple):
     """What one run is asked to do.
 
     Attributes:

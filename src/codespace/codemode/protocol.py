@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum, StrEnum
 from typing import NamedTuple, cast
 
-from codespace.domain.limits import MIB
+from codespace.domain.sizes import MIB
 
 
 class Op(IntEnum):

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-import secrets
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -158,7 +158,7 @@ class Sandbox:
             args=_args(options.get("args")),
             timeout_ms=min(timeout_ms, self.limits.timeout_ms),
             output_chars=min(chars, self.limits.output_chars),
-            seed=options.get("seed", secrets.randbits(64)),
+            seed=options.get("seed", int.from_bytes(os.urandom(8))),
             started_ms=options.get("started_ms", time.time() * 1000),
             dispatch=options.get("dispatch", call_directly),
             progress=options.get("progress"),

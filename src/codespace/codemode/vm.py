@@ -20,7 +20,7 @@ from codespace.codemode.protocol import Operation, Status, decode
 from codespace.codemode.running import Running
 from codespace.codemode.wasm import Instance, Machine, Shared
 from codespace.domain.errors import CodeSpaceError, ErrorCode
-from codespace.domain.limits import MIB
+from codespace.domain.sizes import MIB
 
 MEMORY_BYTES = 64 * MIB
 

@@ -114,7 +114,9 @@ async def first():
     async with Sandbox() as sandbox:
         return (await sandbox.run("return 1 + 2")).value
 
-print(asyncio.run(first()), *({"anyio", "pydantic", "jsonschema"} & set(sys.modules)))
+dear = {"anyio", "pydantic", "jsonschema", "tempfile", "secrets", "codespace.domain.limits"}
+only_with_tools = {"codespace.codemode.discovery", "codespace.codemode.typescript"}
+print(asyncio.run(first()), *((dear | only_with_tools) & set(sys.modules)))
 """
 
 

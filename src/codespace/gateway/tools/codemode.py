@@ -14,7 +14,7 @@ from codespace.codemode.reading import blocks
 from codespace.domain.effect import Effect
 from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.ids import RunId, RunKey, WorkspaceId
-from codespace.domain.limits import JSON_INTEGER_MAX
+from codespace.domain.sizes import JSON_INTEGER_MAX
 from codespace.domain.tool import Call, Params, Result, Tool, define
 from codespace.domain.workspace import Workspace
 from codespace.gateway.scripts import ScriptOrder, Scripts
