@@ -48,7 +48,8 @@ class Driver:
         self.steps = Steps(
             Vm(around.machine, memory_bytes=around.limits.memory_mib * MIB),
             around.limits,
-            pool=around.pool,
+            workers=around.workers,
+            turn=around.turn,
             started_ms=order.started_ms,
             deadline=time.monotonic() + timeout_ms / 1000,
             on_step=order.on_step,

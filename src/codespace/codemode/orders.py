@@ -1,15 +1,16 @@
 """What a run is given: by its sandbox, and by whoever asked for it."""
 
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Executor
 from typing import NamedTuple
 
+from codespace.codemode.loop_turn import LoopTurn
 from codespace.codemode.outcome import Progress
 from codespace.codemode.store import Store
 from codespace.codemode.tool import Dispatch
 from codespace.codemode.toolset import Toolset
 from codespace.codemode.vm import Entry
 from codespace.codemode.wasm import Machine
+from codespace.codemode.workers import Workers
 from codespace.domain.run_limits import RunLimits
 
 SaveOutput = Callable[[str], Awaitable[str | None]]
@@ -23,7 +24,8 @@ class Surroundings(NamedTuple):
     toolset: Toolset
     limits: RunLimits
     store: Store
-    pool: Executor
+    workers: Workers
+    turn: LoopTurn
     save_output: SaveOutput | None
 
 

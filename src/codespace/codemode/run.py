@@ -40,6 +40,7 @@ class Run:
 
     async def execute(self) -> Outcome:
         """Run the script. Whatever it does is in the outcome."""
+        await self._around.turn.begin()
         started = time.perf_counter()
         code = self._order.code
         most = self._around.limits.code_bytes

@@ -12,7 +12,10 @@ import wasmtime
 from codespace.codemode.native import ffi, native
 from codespace.codemode.ticker import TICK_SECONDS, Ticker
 
-SLICE_TICKS = 2
+SLICE_TICKS = 1
+"""On a busy machine each tick can be some milliseconds late."""
+SLICE_SECONDS = TICK_SECONDS / 2
+"""A slice that a tick has ended sooner gets another one."""
 GRACE_SECONDS = 0.25
 
 Interrupt = Callable[[], None]
@@ -30,6 +33,15 @@ class Running(Protocol):
 
     def poll(self) -> bool:
         """Run for a slice at most; True when the call has ended."""
+        ...
+
+    @property
+    def pausable(self) -> bool:
+        """Whether it can give its thread back before it ends."""
+        ...
+
+    def run_until(self, until: float) -> bool:
+        """Run until then, of `time.monotonic`, at most, not on a loop's thread; True at the end."""
         ...
 
     def finish(self, deadline: float, interrupt: Interrupt) -> None:
@@ -67,6 +79,8 @@ def _last_line(message: str) -> str:
 class Fiber:
     """A call on a stack of its own, that comes back after each slice."""
 
+    pausable = True
+
     def __init__(
         self,
         store: wasmtime.Store,
@@ -79,7 +93,6 @@ class Fiber:
         self._trap, self._error = _TrapPointer(), _ErrorPointer()
         self._args = _values(args) if args else None
         self.ended: Ended | None = None
-        ticker.opened(self)
         context = store._context()  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
         native_function = byref(function._func)  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
         native.wasmtime_context_set_epoch_deadline(context, SLICE_TICKS)
@@ -95,7 +108,19 @@ class Fiber:
         )
 
     def poll(self) -> bool:
-        """Run for a slice at most; True when the call has ended."""
+        """Run for a slice at most, or not at all; True when the call has ended."""
+        if self._future is None:
+            return True
+        began = time.monotonic()
+        try:
+            # A thread that has to wake up first can be late, and this one may be the loop's.
+            if not self._ticker.opened(self):
+                return False
+            return self._poll() or (time.monotonic() - began < SLICE_SECONDS and self._poll())
+        finally:
+            self._ticker.closed(self)
+
+    def _poll(self) -> bool:
         if self._future is not None:
             if not native.wasmtime_call_future_poll(self._future):
                 return False
@@ -103,17 +128,23 @@ class Fiber:
             self.ended = Ended(self._why())
         return True
 
+    def run_until(self, until: float) -> bool:
+        """Run until then, of `time.monotonic`, at most, not on a loop's thread; True at the end."""
+        self._ticker.away(self, until)
+        try:
+            while not self._poll():
+                if time.monotonic() >= until:
+                    return False
+            return True
+        finally:
+            self._ticker.closed(self)
+
     def finish(self, deadline: float, interrupt: Interrupt) -> None:
         """Run to the end; call `interrupt` at `deadline`, kill when that did not help."""
-        stop, asked = deadline, False
-        while not self.poll():
-            if time.monotonic() < stop:
-                continue
-            if asked:
-                self.kill()
-                return
+        if not self.run_until(deadline):
             interrupt()
-            stop, asked = time.monotonic() + GRACE_SECONDS, True
+            if not self.run_until(time.monotonic() + GRACE_SECONDS):
+                self.kill()
 
     def kill(self) -> None:
         """End the call where it stands. The instance is lost."""
@@ -124,7 +155,6 @@ class Fiber:
     def _close(self) -> None:
         future, self._future = self._future, None
         native.wasmtime_call_future_delete(future)
-        self._ticker.closed(self)
 
     def _why(self) -> str:
         if self._error:
@@ -142,6 +172,8 @@ class Fiber:
 class Blocking:
     """The same on wasmtime's public interface alone: it runs only in `finish`, without slices."""
 
+    pausable = False
+
     def __init__(
         self,
         store: wasmtime.Store,
@@ -156,6 +188,11 @@ class Blocking:
     def poll(self) -> bool:
         """Say whether it has ended; nothing runs here."""
         return self.ended is not None
+
+    def run_until(self, until: float) -> bool:
+        """Run to the end, killed when that does not come soon after `until`."""
+        self.finish(until, lambda: None)
+        return True
 
     def kill(self) -> None:
         """Give up a call that has not begun; one that has cannot be killed from outside."""

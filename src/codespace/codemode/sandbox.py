@@ -5,12 +5,12 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypedDict, Unpack
 
-from codespace.codemode.machines import default_cache, machine
+from codespace.codemode.loop_turn import LoopTurn
+from codespace.codemode.machines import default_cache, machine, workers
 from codespace.codemode.orders import Order, SaveOutput, Surroundings
 from codespace.codemode.outcome import Outcome, Progress
 from codespace.codemode.protocol import utf8
@@ -80,7 +80,6 @@ class Sandbox:
         self._store = MemoryStore() if store is None else store
         self._save_output = save_output
         self._cache = default_cache() if cache is None else cache
-        self._pool = ThreadPoolExecutor(self.limits.runs, thread_name_prefix="codemode")
         self._slots = asyncio.Semaphore(self.limits.runs)
         self._around: Surroundings | None = None
         self._under_way: set[Run] = set()
@@ -102,7 +101,6 @@ class Sandbox:
         self._closed = True
         for run in self._under_way:
             run.cancel()
-        self._pool.shutdown(wait=False)
 
     def declarations(self, budget: int = 3_000) -> str:
         """Return the tools as TypeScript, in about `budget` tokens, for who writes the scripts."""
@@ -143,7 +141,8 @@ class Sandbox:
             self._toolset,
             self.limits,
             self._store,
-            self._pool,
+            workers(),
+            LoopTurn(),
             self._save_output,
         )
 

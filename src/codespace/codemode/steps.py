@@ -4,14 +4,15 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from typing import NamedTuple, cast
 
+from codespace.codemode.loop_turn import LoopTurn
 from codespace.codemode.protocol import Operation, Status, decode, operation, reject, step_input
 from codespace.codemode.vm import Entry, Turn, Vm
+from codespace.codemode.workers import Workers
 from codespace.domain.errors import CodeSpaceError
 from codespace.domain.run_limits import RunLimits
 
@@ -75,7 +76,8 @@ class Steps:
         vm: Vm,
         limits: RunLimits,
         *,
-        pool: Executor,
+        workers: Workers,
+        turn: LoopTurn,
         started_ms: float,
         deadline: float,
         on_step: Callable[[Entry], None] | None = None,
@@ -87,7 +89,7 @@ class Steps:
         self._rest: Callable[[], Awaitable[list[Operation] | None]] | None = None
         self.breather = Breather()
         self._limits = limits
-        self._pool = pool
+        self._workers, self._turn = workers, turn
         self._origin = time.monotonic()
         self._started_ms = self._clock_ms = started_ms
         self._deadline = deadline
@@ -109,10 +111,10 @@ class Steps:
             self._rest = partial(self._advance_without_room, deliveries, error)
             return None
         started = time.perf_counter()
-        ended = turn.poll()
-        spent = time.perf_counter() - started
-        self.engine_seconds += spent
+        ended = not self._turn.used_up and turn.poll()
+        self.engine_seconds += time.perf_counter() - started
         if not ended:
+            self._turn.taken_since(started)
             self._rest = partial(self._run_elsewhere, turn)
             return None
         return self._read(turn)
@@ -170,26 +172,25 @@ class Steps:
 
     async def _run_elsewhere(self, turn: Turn) -> list[Operation] | None:
         stop, seconds = self._allowance()
-        future = asyncio.get_running_loop().run_in_executor(self._pool, _finish, turn, seconds)
+        future = self._workers.finish(turn, seconds=seconds, deadline=self._deadline)
         try:
-            took = await asyncio.shield(future)
+            spent = await asyncio.wrap_future(future)  # which nobody can cancel
         except asyncio.CancelledError:
             # The thread still has the VM: it is told to stop, and left to end by itself.
             self.vm.interrupt()
             self.abandoned = True
             raise
         self.breather.refresh()
-        self.engine_seconds += took
+        self.engine_seconds += spent.seconds
         operations = self._read(turn)
-        if took >= seconds and self.vm.status in (Status.INTERRUPTED, Status.LOST):
-            self.stopped = stop
+        if spent.stopped and self.vm.status in (Status.INTERRUPTED, Status.LOST):
+            self.stopped = Stop.RUN if spent.overdue else stop
         return operations
 
     def _allowance(self) -> tuple[Stop, float]:
         allowed = {
             Stop.STEP: self._limits.step_ms / 1000,
             Stop.ENGINE: self._limits.engine_ms / 1000 - self.engine_seconds,
-            Stop.RUN: self._deadline - time.monotonic(),
         }
         stop = min(allowed, key=lambda each: allowed[each])
         return stop, max(0.0, allowed[stop])
@@ -204,9 +205,3 @@ class Steps:
             at = end + 1
             await self.breather.breathe()
         return operations
-
-
-def _finish(turn: Turn, seconds: float) -> float:
-    started = time.perf_counter()
-    turn.finish(time.monotonic() + seconds)
-    return time.perf_counter() - started
