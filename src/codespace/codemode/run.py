@@ -55,6 +55,7 @@ class Run:
             return Outcome(RunStatus.CANCELLED, run_id=self._order.run_id)
         timeout_ms = min(self._order.timeout_ms, source.timeout_ms or self._order.timeout_ms)
         self._driver = Driver(self._around, self._order, timeout_ms=timeout_ms)
+        await self._around.turn.begin()  # its VM may have taken a while to make
         try:
             end = await self._driver.drive(source.code)
         except CodeSpaceError as error:
