@@ -25,6 +25,8 @@ from codespace.settings import Loaded, SettingsError
 
 DRAIN_SECONDS = 3.0
 OPEN_FILES = 8_192
+COLLECTIONS = (2_000, 10, 10)
+"""Short ones, and often: the start put them off."""
 END_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -43,6 +45,7 @@ def serve(
     _raise_open_files()
     # What the imports made is never garbage; to look at all of it would stop the loop for 50 ms.
     gc.freeze()
+    gc.set_threshold(*COLLECTIONS)
     before = {number: signal.getsignal(number) for number in END_SIGNALS}
     try:
         uvloop.run(_http(loaded) if http else _stdio(loaded))
