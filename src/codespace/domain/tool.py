@@ -9,6 +9,7 @@ from typing import TypedDict, TypeVar, Unpack, cast, get_args
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic.json_schema import models_json_schema
 
+from codespace.domain.attribute_docs import Described
 from codespace.domain.effect import Effect
 from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.ids import WorkspaceId
@@ -20,15 +21,13 @@ PROBLEMS_MAX = 20
 """An INVALID_ARGUMENT tells of at most this many places."""
 
 
-class Params(BaseModel):
+class Params(Described):
     """Base of every tool's arguments: strict types, unknown arguments ignored.
 
     Ignored, not refused: `approved: true` must neither fail nor grant (contract, section 2).
     """
 
-    model_config = ConfigDict(
-        frozen=True, strict=True, extra="ignore", use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
     @model_validator(mode="before")
     @classmethod
@@ -50,10 +49,10 @@ class Params(BaseModel):
         return field is not None and _admits_integer(field.annotation)
 
 
-class Result(BaseModel):
+class Result(Described):
     """Base of every tool's result."""
 
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True)
 
 
 class ToolError(BaseModel):
