@@ -226,10 +226,28 @@ def _admits_integer(annotation: object) -> bool:
 
 def _require_unicode(tool: str, arguments: Json) -> None:
     # JSON can carry half a surrogate pair; UTF-8, and so every file, pipe and database, cannot.
-    broken = _broken_text((), arguments)
+    broken = None if _all_unicode(arguments) else _broken_text((), arguments)
     if broken is not None:
         problem = "Text should be valid Unicode, without lone surrogates"
         raise _misfit(tool, [{"path": _place(broken), "problem": problem}])
+
+
+def _all_unicode(arguments: Json) -> bool:
+    waiting: list[object] = [arguments]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            if not _is_unicode(value):
+                return False
+        elif isinstance(value, dict):
+            members = cast("dict[object, object]", value)
+            waiting += members
+            waiting += members.values()
+        elif isinstance(value, list):
+            waiting += cast("list[object]", value)
+        elif isinstance(value, Mapping):
+            return False  # nothing that came as JSON: looked at closely
+    return True
 
 
 def _broken_text(place: tuple[int | str, ...], value: object) -> tuple[int | str, ...] | None:

@@ -1,6 +1,5 @@
 """`codemode`: one script in place of many calls; and its runs, which outlive the call."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -8,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from codespace.codemode.json_values import DEPTH_MAX, is_too_deep
+from codespace.codemode.json_values import DEPTH_MAX, has_only_numbers_of_json, is_too_deep
 from codespace.codemode.outcome import Outcome
 from codespace.codemode.reading import blocks
 from codespace.domain.effect import Effect
@@ -80,10 +79,8 @@ class CodemodeParams(Params):
             raise PydanticCustomError(
                 "depth", "JSON may have {most} levels here", {"most": DEPTH_MAX}
             )
-        try:
-            json.dumps(args, allow_nan=False)
-        except ValueError:
-            raise PydanticCustomError("number", "JSON has no NaN and no Infinity") from None
+        if not has_only_numbers_of_json(args):
+            raise PydanticCustomError("number", "JSON has no NaN and no Infinity")
         return args
 
 
