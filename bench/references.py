@@ -47,5 +47,10 @@ def codex(named: Path | None) -> Path:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of this process without what configures a gateway."""
-    return {key: value for key, value in os.environ.items() if not key.startswith("CODESPACE_")}
+    """Return the environment of this process without what configures a gateway.
+
+    What is measured may keep its byte code, as installed packages have it; a checkout under
+    PYTHONDONTWRITEBYTECODE would be compiled anew at every start.
+    """
+    left_out = ("CODESPACE_", "PYTHONDONTWRITEBYTECODE")
+    return {key: value for key, value in os.environ.items() if not key.startswith(left_out)}

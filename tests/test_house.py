@@ -24,6 +24,7 @@ NO_TWIN = {
     "__main__.py": "calls the command line, which has its own tests",
     "domain/ids.py": "declares names of types",
     "domain/patch.py": "declares values without behaviour",
+    "domain/sizes.py": "declares units",
     "domain/workspace.py": "declares values without behaviour",
 }
 """The modules without a test file of their own, each with its reason."""

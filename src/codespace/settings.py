@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from codespace.domain.attribute_docs import Described
 from codespace.domain.errors import CodeSpaceError
 from codespace.domain.ids import WorkspaceId
 from codespace.domain.run_limits import RunLimits
@@ -33,10 +34,8 @@ class SettingsError(Exception):
     """The configuration cannot be used. The message names the key and says what it takes."""
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True
-    )
+class _Strict(Described):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class WorkspaceSettings(_Strict):

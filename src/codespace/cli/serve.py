@@ -25,6 +25,10 @@ from codespace.settings import Loaded, SettingsError
 
 DRAIN_SECONDS = 3.0
 OPEN_FILES = 8_192
+SWITCH_SECONDS = 0.001
+"""A thread that judges something large lets the event loop work after this time, not after five."""
+COLLECTIONS = (2_000, 10, 10)
+"""Short ones, and often: the start put them off."""
 END_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -43,6 +47,8 @@ def serve(
     _raise_open_files()
     # What the imports made is never garbage; to look at all of it would stop the loop for 50 ms.
     gc.freeze()
+    gc.set_threshold(*COLLECTIONS)
+    sys.setswitchinterval(SWITCH_SECONDS)
     before = {number: signal.getsignal(number) for number in END_SIGNALS}
     try:
         uvloop.run(_http(loaded) if http else _stdio(loaded))

@@ -3,6 +3,8 @@
 The public names of the package; everything else in it may change.
 """
 
+import logging
+
 from codespace.codemode.outcome import (
     CallCounts,
     CallRecord,
@@ -23,6 +25,9 @@ from codespace.codemode.store import MemoryStore, Store
 from codespace.codemode.tool import Invocation, Tool, ToolError
 from codespace.domain.effect import Effect
 from codespace.domain.run_limits import RunLimits
+
+# Where an application configures no logging, its standard error is not ours to write to.
+logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 __all__ = [
     "CallCounts",

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-import secrets
+import os
 import sys
 import time
 from collections.abc import Callable, Coroutine
@@ -321,7 +321,7 @@ def _rejection(live: _Live, error: ToolError) -> bytes:
 
 
 def _internal(tool: str, error: Exception) -> ToolError:
-    reference = secrets.token_hex(6)
+    reference = os.urandom(6).hex()
     log.error("tool failed tool=%s reference=%s", tool, reference, exc_info=error)
     return ToolError(
         "INTERNAL",

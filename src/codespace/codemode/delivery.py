@@ -1,10 +1,11 @@
 """A tool's result on its way into the script: its size, its JSON, its promise kept or not."""
 
+import asyncio
 import json
 from typing import NamedTuple
 
-from codespace.codemode.checking import Checker, is_large
-from codespace.codemode.encoding import PIECE, encoded
+from codespace.codemode.checking import LARGE_FOR_QUICK, Checker, is_large
+from codespace.codemode.encoding import encoded
 from codespace.codemode.json_text import encode
 from codespace.codemode.misfit import Misfit
 from codespace.codemode.protocol import resolve, resolve_json
@@ -22,7 +23,7 @@ def ready_at_once(
     call_no: int, result: object, *, checker: Checker | None, most: int
 ) -> bytes | None:
     """Return the record of a small result that plainly fits; None: `ready` has to look."""
-    if is_large(result, PIECE) or not (checker is None or checker.accepts(result)):
+    if is_large(result, LARGE_FOR_QUICK) or not (checker is None or checker.accepts(result)):
         return None
     if isinstance(result, str):
         return resolve(call_no, result) if len(result) <= most else None
@@ -41,7 +42,7 @@ async def ready(call_no: int, result: object, *, checker: Checker | None, most: 
     """
     if isinstance(result, str):
         _require_size(len(result), most)
-        record = resolve(call_no, result)
+        record = await asyncio.to_thread(resolve, call_no, result)
     else:
         text = await encoded(result)
         _require_size(len(text), most)
@@ -49,7 +50,8 @@ async def ready(call_no: int, result: object, *, checker: Checker | None, most: 
     if checker is None or await checker.accepts_any(result):
         return Ready(record, None)
     # What the script gets is judged: to JSON a tuple is an array.
-    misfits = await checker.misfits(json.loads(encode(result)))
+    judged = await asyncio.to_thread(lambda: json.loads(encode(result)))
+    misfits = await checker.misfits(judged)
     return Ready(record, misfits[0] if misfits else None)
 
 

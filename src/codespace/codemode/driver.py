@@ -12,12 +12,11 @@ from codespace.codemode.gathered import Gathered
 from codespace.codemode.inbox import Inbox
 from codespace.codemode.orders import Order, Surroundings
 from codespace.codemode.protocol import ASK_BASE, Ask, Call, Operation, Status
-from codespace.codemode.questions import answer
 from codespace.codemode.steps import Breather, Delivery, Steps, Stop
 from codespace.codemode.tool import ToolError
 from codespace.codemode.vm import Vm
-from codespace.domain.limits import MIB
 from codespace.domain.run_limits import RunLimits
+from codespace.domain.sizes import MIB
 
 NESTING_MAX = 400
 NOTED_MAX = 8
@@ -52,7 +51,8 @@ class Driver:
             Vm(around.machine, memory_bytes=around.limits.memory_mib * MIB),
             around.limits,
             breather=self.breather,
-            pool=around.pool,
+            workers=around.workers,
+            turn=around.turn,
             started_ms=order.started_ms,
             deadline=time.monotonic() + timeout_ms / 1000,
             on_step=order.on_step,
@@ -211,6 +211,8 @@ class Driver:
             self.gathered.add(operation)
 
     def _answer(self, ask: Ask) -> Delivery:
+        from codespace.codemode.questions import answer  # noqa: PLC0415 -- most scripts ask nothing, and its import takes longer than a run
+
         try:
             found = answer(self._around.toolset.catalogue, ask.question, ask.arguments)
         except ToolError as error:

@@ -1,27 +1,35 @@
-"""Results as JSON for the engine; a large one in pieces, so that others get their turn."""
+"""A large value as JSON, piece by piece on a worker thread.
+
+Between two pieces another thread has its turn: the event loop's.
+"""
 
 import asyncio
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import cast
 
-from codespace.codemode.checking import is_large
-from codespace.codemode.json_text import encode
+from codespace.codemode.json_text import text_of_json, utf8
 from codespace.codemode.tool import ToolError
 
 PIECE = 2_000
-"""Parts of a value that are encoded without a pause: less than a millisecond."""
+"""The weight of what is encoded without a pause: it takes less than a millisecond."""
+PAUSE_SECONDS = 0.00005
+CHARS = 50
+"""So many characters weigh as much as an object or a number."""
+
+Dumps = Callable[[object], str]
+"""Makes JSON text of a small value."""
 
 
 async def encoded(value: object) -> bytes:
-    """Return a result as JSON.
+    """Return a tool's result as JSON.
 
     Raises:
         ToolError: INVALID_RESULT: it is no JSON value.
     """
     try:
-        if is_large(value, PIECE):
-            return await asyncio.to_thread(lambda: b"".join(pieces(value, PIECE)))
-        return encode(value)
+        return await encoded_by(text_of_json, value)
     except (TypeError, ValueError, RecursionError) as error:
         raise ToolError(
             "INVALID_RESULT",
@@ -29,44 +37,99 @@ async def encoded(value: object) -> bytes:
         ) from error
 
 
-def pieces(value: object, most: int) -> Iterator[bytes]:
-    """Yield the JSON of `value`; no more than `most` of its parts are encoded at a time.
+async def encoded_by(dumps: Dumps, value: object) -> bytes:
+    """Return `value` as JSON, without holding up the event loop.
 
-    Between two pieces the interpreter may run another thread: the event loop's.
+    Raises:
+        TypeError, ValueError, RecursionError: it is no JSON value.
     """
-    if not is_large(value, most):
-        yield encode(value)
+    if weight(value) <= PIECE:
+        return utf8(dumps(value))
+    return await asyncio.to_thread(_joined, dumps, value)
+
+
+def _joined(dumps: Dumps, value: object) -> bytes:
+    done: list[bytes] = []
+    for piece in pieces(value, dumps):
+        done.append(utf8(piece))
+        # The interpreter asks a thread to let others run after 5 ms only.
+        time.sleep(PAUSE_SECONDS)
+    return b"".join(done)
+
+
+def weight(value: object) -> int:
+    """Return how many parts a value has; it may be too little for one that is above `PIECE`."""
+    total, waiting = 0, [value]
+    while waiting and total <= PIECE:
+        each = waiting.pop()
+        total += 1
+        if isinstance(each, str):
+            total += len(each) // CHARS
+        elif isinstance(each, dict):
+            members = cast("dict[object, object]", each)
+            total += len(members)
+            waiting += islice(members.values(), PIECE)
+        elif isinstance(each, list | tuple):
+            waiting += islice(cast("list[object]", each), PIECE)
+    return total
+
+
+def pieces(value: object, dumps: Dumps) -> Iterator[str]:
+    """Yield the JSON of `value`, at most `PIECE` of it at a time."""
+    if weight(value) <= PIECE:
+        yield dumps(value)
+    elif isinstance(value, str):
+        step = PIECE * CHARS
+        yield '"'
+        yield from (dumps(value[at : at + step])[1:-1] for at in range(0, len(value), step))
+        yield '"'
     elif isinstance(value, dict):
-        yield b"{"
-        yield from _members(list(cast("dict[object, object]", value).items()), most)
-        yield b"}"
+        yield from _object(cast("dict[object, object]", value), dumps)
     else:
-        yield b"["
-        yield from _items(list(cast("list[object]", value)), most)
-        yield b"]"
+        yield from _array(cast("list[object]", value), dumps)
 
 
-def _items(items: list[object], most: int) -> Iterator[bytes]:
-    if len(items) == 1:
-        yield from pieces(items[0], most)
-    elif not is_large(items, most):
-        yield encode(items)[1:-1]
-    else:
-        middle = len(items) // 2
-        yield from _items(items[:middle], most)
-        yield b","
-        yield from _items(items[middle:], most)
+def _array(items: Iterable[object], dumps: Dumps) -> Iterator[str]:
+    batch: list[object] = []
+    left, comma = PIECE, ""
+    yield "["
+    for item in items:
+        own = 1 if _is_light(item) else weight(item)
+        if batch and own > left:
+            yield comma + dumps(batch)[1:-1]
+            batch, left, comma = [], PIECE, ","
+        if own > PIECE:
+            yield comma
+            yield from pieces(item, dumps)
+            comma = ","
+        else:
+            batch.append(item)
+            left -= own
+    if batch:
+        yield comma + dumps(batch)[1:-1]
+    yield "]"
 
 
-def _members(members: list[tuple[object, object]], most: int) -> Iterator[bytes]:
-    if len(members) == 1:
-        key, value = members[0]
-        yield encode({key: None})[1 : -len(b"null}")]
-        yield from pieces(value, most)
-    elif not is_large([value for _, value in members], most):
-        yield encode(dict(members))[1:-1]
-    else:
-        middle = len(members) // 2
-        yield from _members(members[:middle], most)
-        yield b","
-        yield from _members(members[middle:], most)
+def _object(members: dict[object, object], dumps: Dumps) -> Iterator[str]:
+    batch: dict[object, object] = {}
+    left, comma = PIECE, ""
+    yield "{"
+    for key, value in members.items():
+        own = weight(key) + (1 if _is_light(value) else weight(value))
+        if batch and own > left:
+            yield comma + dumps(batch)[1:-1]
+            batch, left, comma = {}, PIECE, ","
+        if own > PIECE:
+            yield comma + dumps({key: None})[1 : -len("null}")]
+            yield from pieces(value, dumps)
+            comma = ","
+        else:
+            batch[key] = value
+            left -= own
+    if batch:
+        yield comma + dumps(batch)[1:-1]
+    yield "}"
+
+
+def _is_light(value: object) -> bool:
+    return not value or isinstance(value, int | float)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from codespace.codemode import syntax_hints
 from codespace.codemode.outcome import (
@@ -23,8 +23,7 @@ MESSAGE_CHARS = 4_000
 """A script can throw a text of any length; what is told of it is not its output."""
 
 
-@dataclass(frozen=True, slots=True)
-class End:
+class End(NamedTuple):
     """What is known when a script has ended.
 
     Attributes:
@@ -105,8 +104,7 @@ def _explained(failed: Problem, source: str, limits: RunLimits) -> str:
     return failed.message
 
 
-@dataclass(frozen=True, slots=True)
-class Loose:
+class Loose(NamedTuple):
     """What was still open when the script ended.
 
     Attributes:

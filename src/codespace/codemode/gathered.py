@@ -14,7 +14,7 @@ from codespace.codemode.protocol import (
     Text,
     Unhandled,
 )
-from codespace.domain.limits import MIB
+from codespace.domain.sizes import MIB
 
 IMAGES_MAX = 50
 IMAGE_CHARS_MAX = 4 * MIB

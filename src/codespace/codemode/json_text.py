@@ -17,7 +17,8 @@ def _encoder() -> Callable[[object], str]:
     return lambda value: "".join(inner(value, 0))
 
 
-_encode = _encoder()
+text_of_json = _encoder()
+"""JSON text of a value, without blanks; raises as `encode` does."""
 
 
 def encode(value: object) -> bytes:
@@ -27,7 +28,7 @@ def encode(value: object) -> bytes:
         TypeError: it is no JSON value.
         RecursionError: it is nested too deep, or holds itself.
     """
-    return utf8(_encode(value))
+    return utf8(text_of_json(value))
 
 
 def utf8(text: str) -> bytes:

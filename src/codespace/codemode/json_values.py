@@ -5,6 +5,7 @@ which would be a call.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
 
 Json = Mapping[str, object]
 
@@ -42,11 +43,26 @@ def as_text(value: object) -> str:
 def is_too_deep(value: object) -> bool:
     """Say whether arrays and objects are nested deeper than clients can take."""
     level: Iterable[object] = (value,)
-    for _ in range(DEPTH_MAX + 1):
-        level = [part for each in level for part in _parts(each)]
+    for _ in range(DEPTH_MAX):
+        level = [part for each in level for part in _parts(each) if _holds(part)]
         if not level:
             return False
     return True
+
+
+def has_only_numbers_of_json(value: object) -> bool:
+    """Say that there is no NaN and no infinity in it."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, float) and not isfinite(each):
+            return False
+        waiting += _parts(each)
+    return True
+
+
+def _holds(value: object) -> bool:
+    return isinstance(value, dict | list)
 
 
 def _parts(value: object) -> Iterable[object]:

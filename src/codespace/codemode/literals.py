@@ -17,7 +17,7 @@ from codespace.codemode.typescript import (
     choice,
     literal,
 )
-from codespace.domain.limits import JSON_INTEGER_MAX
+from codespace.domain.sizes import JSON_INTEGER_MAX
 
 ENUM_MAX = 60
 """An enumeration shows this many of its values, and how many more there are."""

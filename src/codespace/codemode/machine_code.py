@@ -7,24 +7,26 @@ its files are named by all that they depend on.
 import hashlib
 import os
 import stat
-import tempfile
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import wasmtime
 
 
-@dataclass(frozen=True, slots=True)
-class MachineCode:
+class MachineCode(NamedTuple):
     """A cache in `folder`; None keeps nothing."""
 
     folder: Path | None
 
-    def load(self, engine: wasmtime.Engine, wasm: bytes, options: str) -> wasmtime.Module:
-        """Return the module, from the cache when it is there and sound, else compiled."""
+    def load(self, engine: wasmtime.Engine, wasm: bytes, depends_on: str) -> wasmtime.Module:
+        """Return the module, from the cache when it is there and sound, else compiled.
+
+        `depends_on` tells this machine code from any other: the module, options, machine.
+        """
         if self.folder is None or not _make_private(self.folder):
             return wasmtime.Module(engine, wasm)
-        key = hashlib.sha256(options.encode() + b"\0" + wasm).hexdigest()
+        key = hashlib.sha256(depends_on.encode()).hexdigest()
         path = self.folder / f"guest-{key[:40]}.bin"
         if _is_private(path):
             try:
@@ -55,10 +57,11 @@ def _is_private(path: Path) -> bool:
 
 
 def _keep(path: Path, code: bytes) -> None:
+    made = path.with_name(f"{path.stem}-{os.urandom(6).hex()}")
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix="guest-")
-        with os.fdopen(handle, "wb") as file:
+        with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(code)
-        Path(name).replace(path)
-    except OSError:
-        return  # a full or read-only disk costs the next process its half second, nothing else
+        made.replace(path)
+    except OSError:  # a full or read-only disk costs the next process its half second
+        with suppress(OSError):
+            made.unlink(missing_ok=True)

@@ -1,10 +1,12 @@
-"""The engine of this process, compiled or loaded when the first script needs it."""
+"""The engine of this process, compiled or loaded when the first script needs it; its threads."""
 
+import os
 import threading
 from functools import cache
 from pathlib import Path
 
 from codespace.codemode.wasm import Machine
+from codespace.codemode.workers import Workers
 
 _lock = threading.Lock()
 
@@ -26,3 +28,19 @@ def machine(folder: Path | None) -> Machine:
 @cache
 def _machine(folder: Path | None) -> Machine:
     return Machine.load(cache=folder)
+
+
+@cache
+def workers() -> Workers:
+    """Return the threads that end long steps: one for each processor but one.
+
+    That one is the event loop's. With a thread for it, too, the loop waits for its turn like any
+    other thread, some milliseconds each time.
+    """
+    return Workers(max(1, _processors() - 1))
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,35 +1,35 @@
 """What a run is given: by its sandbox, and by whoever asked for it."""
 
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Executor
-from dataclasses import dataclass
+from typing import NamedTuple
 
+from codespace.codemode.loop_turn import LoopTurn
 from codespace.codemode.outcome import Progress
 from codespace.codemode.store import Store
 from codespace.codemode.tool import Dispatch
 from codespace.codemode.toolset import Toolset
 from codespace.codemode.vm import Entry
 from codespace.codemode.wasm import Machine
+from codespace.codemode.workers import Workers
 from codespace.domain.run_limits import RunLimits
 
 SaveOutput = Callable[[str], Awaitable[str | None]]
 """Keeps a whole output that has to be cut, and returns where a reader finds it, if it is kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(NamedTuple):
     """What all runs of a sandbox share."""
 
     machine: Machine
     toolset: Toolset
     limits: RunLimits
     store: Store
-    pool: Executor
+    workers: Workers
+    turn: LoopTurn
     save_output: SaveOutput | None
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(NamedTuple):
     """What one run is asked to do.
 
     Attributes:

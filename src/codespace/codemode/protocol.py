@@ -11,7 +11,7 @@ from enum import IntEnum, StrEnum
 from typing import NamedTuple, cast
 
 from codespace.codemode.json_text import encode, utf8
-from codespace.domain.limits import MIB
+from codespace.domain.sizes import MIB
 
 
 class Op(IntEnum):

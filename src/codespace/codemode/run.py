@@ -40,6 +40,7 @@ class Run:
 
     async def execute(self) -> Outcome:
         """Run the script. Whatever it does is in the outcome."""
+        await self._around.turn.begin()
         started = time.perf_counter()
         code = self._order.code
         most = self._around.limits.code_bytes
@@ -54,6 +55,7 @@ class Run:
             return Outcome(RunStatus.CANCELLED, run_id=self._order.run_id)
         timeout_ms = min(self._order.timeout_ms, source.timeout_ms or self._order.timeout_ms)
         self._driver = Driver(self._around, self._order, timeout_ms=timeout_ms)
+        await self._around.turn.begin()  # its VM may have taken a while to make
         try:
             end = await self._driver.drive(source.code)
         except CodeSpaceError as error:

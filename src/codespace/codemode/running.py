@@ -12,7 +12,10 @@ import wasmtime
 from codespace.codemode.native import ffi, native
 from codespace.codemode.ticker import TICK_SECONDS, Ticker
 
-SLICE_TICKS = 2
+SLICE_TICKS = 1
+"""On a busy machine each tick can be some milliseconds late."""
+SLICE_SECONDS = TICK_SECONDS / 2
+"""A slice that a tick has ended sooner gets another one."""
 GRACE_SECONDS = 0.25
 
 Interrupt = Callable[[], None]
@@ -37,6 +40,15 @@ class Running(Protocol):
 
     def poll(self) -> bool:
         """Run for a slice at most; True when the call has ended."""
+        ...
+
+    @property
+    def pausable(self) -> bool:
+        """Whether it can give its thread back before it ends."""
+        ...
+
+    def run_until(self, until: float) -> bool:
+        """Run until then, of `time.monotonic`, at most, not on a loop's thread; True at the end."""
         ...
 
     def finish(self, deadline: float, interrupt: Interrupt) -> None:
@@ -77,6 +89,8 @@ class Fiber:
     What a call needs is made once: a script makes thousands of steps.
     """
 
+    pausable = True
+
     def __init__(self, store: wasmtime.Store, function: wasmtime.Func, *, ticker: Ticker) -> None:
         self._store, self._function, self._ticker = store, function, ticker  # they must outlive it
         self._trap, self._error = _TrapPointer(), _ErrorPointer()
@@ -91,7 +105,6 @@ class Fiber:
     def begin(self, args: Sequence[int] = ()) -> None:
         """Begin a call; nothing has run yet."""
         self.ended = None
-        self._ticker.opened(self)
         self._args = _values(args) if args else None
         if self._set_at != self._ticker.ticks:  # else the deadline is as far away as it should be
             self._set_at = self._ticker.ticks
@@ -101,7 +114,19 @@ class Fiber:
         )
 
     def poll(self) -> bool:
-        """Run for a slice at most; True when the call has ended."""
+        """Run for a slice at most, or not at all; True when the call has ended."""
+        if self._future is None:
+            return True
+        began = time.monotonic()
+        try:
+            # A thread that has to wake up first can be late, and this one may be the loop's.
+            if not self._ticker.opened(self):
+                return False
+            return self._poll() or (time.monotonic() - began < SLICE_SECONDS and self._poll())
+        finally:
+            self._ticker.closed(self)
+
+    def _poll(self) -> bool:
         future = self._future
         if future is not None:
             if not native.wasmtime_call_future_poll(future):
@@ -110,17 +135,23 @@ class Fiber:
             self.ended = Ended(self._why()) if self._error or self._trap else WELL
         return True
 
+    def run_until(self, until: float) -> bool:
+        """Run until then, of `time.monotonic`, at most, not on a loop's thread; True at the end."""
+        self._ticker.away(self, until)
+        try:
+            while not self._poll():
+                if time.monotonic() >= until:
+                    return False
+            return True
+        finally:
+            self._ticker.closed(self)
+
     def finish(self, deadline: float, interrupt: Interrupt) -> None:
         """Run to the end; call `interrupt` at `deadline`, kill when that did not help."""
-        stop, asked = deadline, False
-        while not self.poll():
-            if time.monotonic() < stop:
-                continue
-            if asked:
-                self.kill()
-                return
+        if not self.run_until(deadline):
             interrupt()
-            stop, asked = time.monotonic() + GRACE_SECONDS, True
+            if not self.run_until(time.monotonic() + GRACE_SECONDS):
+                self.kill()
 
     def kill(self) -> None:
         """End the call where it stands. The instance is lost."""
@@ -131,7 +162,6 @@ class Fiber:
     def _close(self) -> None:
         future, self._future = self._future, None
         native.wasmtime_call_future_delete(future)
-        self._ticker.closed(self)
 
     def _why(self) -> str:
         if self._error:
@@ -147,6 +177,8 @@ class Fiber:
 class Blocking:
     """The same on wasmtime's public interface alone: it runs only in `finish`, without slices."""
 
+    pausable = False
+
     def __init__(self, store: wasmtime.Store, function: wasmtime.Func, *, ticker: Ticker) -> None:
         self._ticker, self._store, self._function = ticker, store, function
         self._args: Sequence[int] = ()
@@ -159,6 +191,11 @@ class Blocking:
     def poll(self) -> bool:
         """Say whether it has ended; nothing runs here."""
         return self.ended is not None
+
+    def run_until(self, until: float) -> bool:
+        """Run to the end, killed when that does not come soon after `until`."""
+        self.finish(until, lambda: None)
+        return True
 
     def kill(self) -> None:
         """Give up a call that has not begun; one that has cannot be killed from outside."""

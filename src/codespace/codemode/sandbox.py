@@ -1,17 +1,17 @@
 """Scripts over tools, for anybody with an event loop: no gateway is needed."""
 
 import asyncio
-import json
-import secrets
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypedDict, Unpack
 
-from codespace.codemode.json_text import utf8
-from codespace.codemode.machines import default_cache, machine
+from codespace.codemode.arguments import encoded_args
+from codespace.codemode.loop_turn import LoopTurn
+from codespace.codemode.machines import default_cache, machine, workers
+from codespace.codemode.near import refuse_unknown
 from codespace.codemode.orders import Order, SaveOutput, Surroundings
 from codespace.codemode.outcome import Outcome, Progress
 from codespace.codemode.run import Run
@@ -62,6 +62,7 @@ class Sandbox:
         limits: any of `RunLimits`, by name.
 
     Raises:
+        TypeError: there is no limit of that name.
         ValueError: a limit is no positive integer, or two tools have one name.
     """
 
@@ -75,12 +76,12 @@ class Sandbox:
         cache: Path | None = None,
         **limits: Unpack[LimitOptions],
     ) -> None:
+        refuse_unknown("limit", limits, LimitOptions.__annotations__)
         self.limits = RunLimits(**limits)
         self._toolset = Toolset(tools, instructions=instructions)
         self._store = MemoryStore() if store is None else store
         self._save_output = save_output
         self._cache = default_cache() if cache is None else cache
-        self._pool = ThreadPoolExecutor(self.limits.runs, thread_name_prefix="codemode")
         self._slots = asyncio.Semaphore(self.limits.runs)
         self._around: Surroundings | None = None
         self._under_way: set[Run] = set()
@@ -102,7 +103,6 @@ class Sandbox:
         self._closed = True
         for run in self._under_way:
             run.cancel()
-        self._pool.shutdown(wait=False)
 
     def declarations(self, budget: int = 3_000) -> str:
         """Return the tools as TypeScript, in about `budget` tokens, for who writes the scripts."""
@@ -113,6 +113,7 @@ class Sandbox:
 
         Raises:
             RuntimeError: the sandbox is closed.
+            TypeError: there is no option of that name.
             ValueError: `args` is no JSON value, or a number is out of range.
         """
         run = await self.prepare(code, **options)
@@ -128,9 +129,11 @@ class Sandbox:
 
         Raises:
             RuntimeError: the sandbox is closed.
+            TypeError: there is no option of that name.
             ValueError: `args` is no JSON value, or a number is out of range.
         """
-        order = self._order(code, options)
+        refuse_unknown("option", options, RunOptions.__annotations__)
+        order = self._order(code, options, await encoded_args(options.get("args")))
         if self._closed:
             raise RuntimeError("the sandbox is closed")
         if self._around is None:
@@ -143,11 +146,12 @@ class Sandbox:
             self._toolset,
             self.limits,
             self._store,
-            self._pool,
+            workers(),
+            LoopTurn(),
             self._save_output,
         )
 
-    def _order(self, code: str, options: RunOptions) -> Order:
+    def _order(self, code: str, options: RunOptions, args: bytes) -> Order:
         seconds = options.get("timeout")
         timeout_ms = self.limits.timeout_ms if seconds is None else seconds * 1000
         chars = options.get("max_output_chars") or self.limits.output_chars
@@ -155,21 +159,13 @@ class Sandbox:
             raise ValueError("timeout and max_output_chars must be above zero")
         return Order(
             code=code,
-            args=_args(options.get("args")),
+            args=args,
             timeout_ms=min(timeout_ms, self.limits.timeout_ms),
             output_chars=min(chars, self.limits.output_chars),
-            seed=options.get("seed", secrets.randbits(64)),
+            seed=options.get("seed", int.from_bytes(os.urandom(8))),
             started_ms=options.get("started_ms", time.time() * 1000),
             dispatch=options.get("dispatch", call_directly),
             progress=options.get("progress"),
             on_step=options.get("on_step"),
             run_id=options.get("run_id"),
         )
-
-
-def _args(value: object) -> bytes:
-    try:
-        text = json.dumps({} if value is None else value, ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError("args must be a JSON value") from error
-    return utf8(text)

@@ -3,7 +3,7 @@
 import json
 
 from codespace.codemode.json_values import Json, as_object, as_text
-from codespace.domain.limits import JSON_INTEGER_MAX
+from codespace.domain.sizes import JSON_INTEGER_MAX
 
 VALUE_CHARS_MAX = 60
 """A default or a pattern that is longer is left out."""

@@ -5,14 +5,15 @@ Line numbers stay as they were written.
 
 import json
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from codespace.codemode.json_values import as_object_or_none
 
 OPTIONS = ("timeout_ms", "max_output_chars")
 
-_FENCE = re.compile(r"\A(\s*)(`{3,}|~{3,})[^\n`]*\n(.*?)\n?[ \t]*\2[ \t]*\s*\Z", re.DOTALL)
-_OPTIONS = re.compile(r"\A\s*//[ \t]*@options\b[ \t]*(.*)")
+# Compiled when the first script needs them.
+_FENCE = r"(?s)\A(\s*)(`{3,}|~{3,})[^\n`]*\n(.*?)\n?[ \t]*\2[ \t]*\s*\Z"
+_OPTIONS = r"\A\s*//[ \t]*@options\b[ \t]*(.*)"
 
 
 class SourceError(Exception):
@@ -27,8 +28,7 @@ class SourceError(Exception):
         self.line = line
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """A script, without its fence, and its own wishes (None: none)."""
 
     code: str
@@ -43,7 +43,7 @@ def read_source(text: str) -> Source:
         SourceError: its `@options` line cannot be understood.
     """
     code = _without_fence(text)
-    found = _OPTIONS.match(code)
+    found = re.match(_OPTIONS, code) if "@options" in code else None
     if found is None:
         return Source(code)
     line = code[: found.start(1)].count("\n") + 1
@@ -52,7 +52,7 @@ def read_source(text: str) -> Source:
 
 
 def _without_fence(text: str) -> str:
-    found = _FENCE.match(text)
+    found = re.match(_FENCE, text) if text.lstrip().startswith(("```", "~~~")) else None
     return f"{found[1]}\n{found[3]}" if found else text
 
 

@@ -4,19 +4,22 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from typing import NamedTuple, cast
 
+from codespace.codemode.loop_turn import LoopTurn
 from codespace.codemode.protocol import Operation, Status, decode, operation, reject, step_input
 from codespace.codemode.vm import Entry, Turn, Vm
+from codespace.codemode.workers import Workers
 from codespace.domain.errors import CodeSpaceError
 from codespace.domain.run_limits import RunLimits
 
 PAUSE_SECONDS = 0.002
 """Work that is done on the event loop without a pause."""
+LARGE_INPUT = 1_048_576
+"""Bytes of input that are copied into the VM by another thread than the event loop's."""
 LARGE_OUTPUT = 65_536
 """Output of a step that is read with pauses."""
 
@@ -76,7 +79,8 @@ class Steps:
         limits: RunLimits,
         *,
         breather: Breather,
-        pool: Executor,
+        workers: Workers,
+        turn: LoopTurn,
         started_ms: float,
         deadline: float,
         on_step: Callable[[Entry], None] | None = None,
@@ -89,7 +93,7 @@ class Steps:
         self._breather = breather
         self._limits = limits
         self._engine_seconds_max = limits.engine_ms / 1000
-        self._pool = pool
+        self._workers, self._turn = workers, turn
         self._origin = time.monotonic()
         self._started_ms = self._clock_ms = started_ms
         self._deadline = deadline
@@ -105,15 +109,19 @@ class Steps:
 
     def advance_at_once(self, deliveries: Sequence[Delivery]) -> list[Operation] | None:
         """Do the same within a slice. None: it takes longer; `advance_rest` must be called."""
+        if sum([len(each.record) for each in deliveries]) > LARGE_INPUT:
+            self._rest = partial(self._advance_large, deliveries)
+            return None
         try:
             turn = self._begin(deliveries)
         except CodeSpaceError as error:
             self._rest = partial(self._advance_without_room, deliveries, error)
             return None
         started = time.perf_counter()
-        ended = turn.poll()
+        ended = not self._turn.used_up and turn.poll()
         self.engine_seconds += time.perf_counter() - started
         if not ended:
+            self._turn.taken_since(started)
             self._rest = partial(self._run_elsewhere, turn)
             return None
         return self._read(turn)
@@ -143,6 +151,17 @@ class Steps:
     def _begin(self, deliveries: Sequence[Delivery]) -> Turn:
         return self.vm.begin(step_input(self._clock_ms, [each.record for each in deliveries]))
 
+    async def _advance_large(self, deliveries: Sequence[Delivery]) -> list[Operation] | None:
+        loop = asyncio.get_running_loop()
+        try:
+            turn = await asyncio.shield(loop.run_in_executor(None, self._begin, deliveries))
+        except CodeSpaceError as error:
+            return await self._advance_without_room(deliveries, error)
+        except asyncio.CancelledError:
+            self.abandoned = True  # the thread still has the VM
+            raise
+        return await self._run_elsewhere(turn)
+
     async def _advance_without_room(
         self, deliveries: Sequence[Delivery], error: CodeSpaceError
     ) -> list[Operation]:
@@ -171,26 +190,25 @@ class Steps:
 
     async def _run_elsewhere(self, turn: Turn) -> list[Operation] | None:
         stop, seconds = self._allowance()
-        future = asyncio.get_running_loop().run_in_executor(self._pool, _finish, turn, seconds)
+        future = self._workers.finish(turn, seconds=seconds, deadline=self._deadline)
         try:
-            took = await asyncio.shield(future)
+            spent = await asyncio.wrap_future(future)  # which nobody can cancel
         except asyncio.CancelledError:
             # The thread still has the VM: it is told to stop, and left to end by itself.
             self.vm.interrupt()
             self.abandoned = True
             raise
         self._breather.refresh()
-        self.engine_seconds += took
+        self.engine_seconds += spent.seconds
         operations = self._read(turn)
-        if took >= seconds and self.vm.status in (Status.INTERRUPTED, Status.LOST):
-            self.stopped = stop
+        if spent.stopped and self.vm.status in (Status.INTERRUPTED, Status.LOST):
+            self.stopped = Stop.RUN if spent.overdue else stop
         return operations
 
     def _allowance(self) -> tuple[Stop, float]:
         allowed = {
             Stop.STEP: self._limits.step_ms / 1000,
             Stop.ENGINE: self._limits.engine_ms / 1000 - self.engine_seconds,
-            Stop.RUN: self._deadline - time.monotonic(),
         }
         stop = min(allowed, key=lambda each: allowed[each])
         return stop, max(0.0, allowed[stop])
@@ -205,9 +223,3 @@ class Steps:
             at = end + 1
             await self._breather.breathe()
         return operations
-
-
-def _finish(turn: Turn, seconds: float) -> float:
-    started = time.perf_counter()
-    turn.finish(time.monotonic() + seconds)
-    return time.perf_counter() - started

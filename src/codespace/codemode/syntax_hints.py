@@ -11,20 +11,21 @@ MODULES = (
 )
 UNFINISHED = "the script ends too early: a bracket, brace or quote is not closed"
 
-_TYPE_STATEMENT = re.compile(
+# Compiled when the first script with such an error needs them.
+_TYPE_STATEMENT = (
     r"^\s*(export\s+)?(declare\s+|abstract\s+)?"
     r"(interface\s+\w+[^=(]*\{|type\s+\w+(<[^>]*>)?\s*=|(const\s+)?enum\s+\w+\s*\{|namespace\s+\w+\s*\{)"
 )
-_ANNOTATION = re.compile(
+_ANNOTATION = (
     r"(\b(const|let|var)\s+([\w$]+|\[[^\]]*\]|\{[^}]*\})\s*!?:\s*[\w$\[{(\"'])"
     r"|([(,]\s*(\.\.\.)?[\w$]+\??\s*:\s*[\w$.<>\[\]| \"']+\s*(=[^,)]*)?[,)])"
     r"|(\)\s*:\s*[\w$.<>\[\]|{} ]+\s*(=>|\{))"
 )
-_OPERATOR = re.compile(
+_OPERATOR = (
     r"\bas\s+(const\b|[\w$.]+)|\bsatisfies\s+\w|[\w$)\]]!\s*[.;,)\[]|\bimport\s+type\b"
     r"|\b(private|public|protected|readonly)\s+\w|[\w$]<[\w$\[\]{}| ,:]+>\s*\("
 )
-_MODULE = re.compile(r"^\s*(import\b(?!\s*\()|export\b)")
+_MODULE = r"^\s*(import\b(?!\s*\()|export\b)"
 
 
 def explain(source: str, message: str, line: int) -> str:
@@ -37,9 +38,11 @@ def _hint(lines: list[str], line: int) -> str:
     if line > len(lines):
         return UNFINISHED
     text = lines[line - 1] if line > 0 else ""
-    if _MODULE.search(text) and not re.match(r"\s*(import|export)\s+(type|interface|enum)\b", text):
+    if re.search(_MODULE, text) and not re.match(
+        r"\s*(import|export)\s+(type|interface|enum)\b", text
+    ):
         return MODULES
     patterns = (_TYPE_STATEMENT, _ANNOTATION, _OPERATOR)
-    if any(pattern.search(text) for pattern in patterns):
+    if any(re.search(pattern, text) for pattern in patterns):
         return TYPESCRIPT
     return ""

@@ -5,7 +5,10 @@ import time
 
 import wasmtime
 
-TICK_SECONDS = 0.001
+TICK_SECONDS = 0.0005
+"""Between two ticks while a script has the event loop's own thread."""
+FAR_TICK_SECONDS = 0.02
+"""The same while scripts run on worker threads only: each tick takes time from the loop."""
 LINGER_SECONDS = 0.05
 
 
@@ -18,7 +21,8 @@ class Ticker:
 
     def __init__(self, engine: wasmtime.Engine) -> None:
         self._engine = engine
-        self._open: set[int] = set()
+        self._near: set[int] = set()
+        self._far: dict[int, float] = {}
         self._until = 0.0
         self.resting = False
         self.ticks = 0
@@ -26,18 +30,35 @@ class Ticker:
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
-    def opened(self, call: object) -> None:
-        """Tick until `call` is closed, and a little longer: the next one is often near."""
-        self._open.add(id(call))
+    def opened(self, call: object) -> bool:
+        """Tick often until `call` is closed, and a little longer: the next one is often near.
+
+        False: nothing has run for a while, and the first tick may be late.
+        """
+        self._near.add(id(call))
         self._until = time.monotonic() + LINGER_SECONDS
+        if self._thread is not None and not self.resting:
+            return True
+        ready = self._thread is not None and bool(self._far)
+        self._rouse()
+        return ready
+
+    def away(self, call: object, until: float) -> None:
+        """Tick until `call` is closed, but seldom before `until`, of `time.monotonic`."""
+        self._far[id(call)] = until
+        self._near.discard(id(call))
+        self._rouse()
+
+    def closed(self, call: object) -> None:
+        """The call has ended, or nobody runs it."""
+        self._near.discard(id(call))
+        self._far.pop(id(call), None)
+
+    def _rouse(self) -> None:
         if self._thread is None:
             self._start()
         if self.resting:
             self._wake.set()
-
-    def closed(self, call: object) -> None:
-        """The call has ended."""
-        self._open.discard(id(call))
 
     def _start(self) -> None:
         with self._lock:
@@ -49,15 +70,26 @@ class Ticker:
 
     def _run(self) -> None:
         while True:
-            time.sleep(TICK_SECONDS)
+            if self._near or time.monotonic() < self._until:
+                time.sleep(TICK_SECONDS)
+            else:
+                self._rest()
             self._engine.increment_epoch()
             self.ticks += 1
-            if self._open or time.monotonic() < self._until:
-                continue
-            # `opened` writes `_open` and then reads `resting`; here it is the other way round, so
-            # one of the two always sees the other.
-            self.resting = True
-            if not self._open:
-                self._wake.wait()
-            self.resting = False
-            self._wake.clear()
+
+    def _rest(self) -> None:
+        # The others write what is open and then read `resting`; here it is the other way round,
+        # so one of the two always sees the other.
+        self.resting = True
+        if not self._near:
+            self._wake.wait(self._pause())
+        self.resting = False
+        self._wake.clear()
+
+    def _pause(self) -> float | None:
+        """Return the seconds to the next tick that a call on a worker's thread waits for."""
+        ends = list(self._far.values())
+        if not ends:
+            return None
+        left = min(ends) - time.monotonic()
+        return max(TICK_SECONDS, min(left, FAR_TICK_SECONDS))

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import NamedTuple
 
+from codespace.codemode.awaited import may_be_awaited
 from codespace.codemode.json_values import Json
 from codespace.codemode.names import namespace_of
 from codespace.domain.effect import Effect
@@ -43,6 +44,9 @@ class Tool:
             function is given the arguments.
         completes: a call that has begun is never cancelled: the end of a run waits for it.
         namespace: the server that it belongs to; None: told by a name like `mcp__server__tool`.
+
+    Raises:
+        TypeError: `fn` is no async function.
     """
 
     name: str
@@ -55,6 +59,13 @@ class Tool:
     serialize: str | Callable[[Json], str | None] | None = None
     completes: bool = False
     namespace: str | None = None
+
+    def __post_init__(self) -> None:
+        if not may_be_awaited(self.fn):
+            raise TypeError(
+                f"the function of the tool {self.name!r} must be async; one that blocks belongs"
+                " into `asyncio.to_thread`, inside an async function"
+            )
 
     @property
     def server(self) -> str:

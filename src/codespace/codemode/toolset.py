@@ -5,7 +5,6 @@ from functools import cached_property
 
 from codespace.codemode import protocol
 from codespace.codemode.checking import Checker
-from codespace.codemode.discovery import Catalogue
 from codespace.codemode.names import both_names
 from codespace.codemode.tool import Tool
 
@@ -15,22 +14,29 @@ class Toolset:
 
     Attributes:
         tools: as they were given.
-        catalogue: what a script can look up.
     """
 
     def __init__(
         self, tools: Sequence[Tool], *, instructions: Mapping[str, str] | None = None
     ) -> None:
-        self.catalogue = Catalogue(tools, instructions=instructions)
-        self.tools = self.catalogue.tools
+        self.tools = tuple(tools)
+        self._instructions = instructions
+        self._identifiers = self.catalogue.identifiers if self.tools else {}
         self._inputs = [_checker(tool.input_schema) for tool in self.tools]
         self._outputs = [_checker(tool.output_schema) for tool in self.tools]
 
     @cached_property
+    def catalogue(self):
+        """What a script can look up."""
+        from codespace.codemode.discovery import Catalogue  # noqa: PLC0415 -- a script without tools never needs it, and its import takes longer than a run
+
+        return Catalogue(self.tools, instructions=self._instructions)
+
+    @cached_property
     def records(self) -> tuple[bytes, bytes]:
         """The records that tell a VM of the tools."""
-        names = both_names(self.catalogue.identifiers)
-        return protocol.tools(names), protocol.catalogue(self.catalogue.entries())
+        entries = self.catalogue.entries() if self.tools else []
+        return protocol.tools(both_names(self._identifiers)), protocol.catalogue(entries)
 
     def input_checker(self, index: int) -> Checker | None:
         """Return what judges the arguments of the tool at `index`."""

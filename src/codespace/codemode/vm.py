@@ -6,8 +6,8 @@ matter. See `protocol` for the inputs and the operations.
 A driver under asyncio, per turn of the loop:
 
     turn = vm.begin(step_input(clock_ms, [resolve(call_no, value)]))
-    if not turn.poll():                       # one slice, about 2 ms, on the loop's own thread
-        await loop.run_in_executor(pool, turn.finish, time.monotonic() + seconds)
+    if not turn.poll():                       # one slice, about 1 ms, on the loop's own thread
+        await asyncio.wrap_future(workers.finish(turn, seconds=…, deadline=…))
     for operation in turn.operations(): ...
 """
 
@@ -20,7 +20,7 @@ from codespace.codemode.protocol import Operation, Status, decode
 from codespace.codemode.running import Running
 from codespace.codemode.wasm import FIELDS, Instance, Machine, Shared
 from codespace.domain.errors import CodeSpaceError, ErrorCode
-from codespace.domain.limits import MIB
+from codespace.domain.sizes import MIB
 
 MEMORY_BYTES = 64 * MIB
 _TOLD = tuple(Status)[:-1]
@@ -48,8 +48,21 @@ class Turn:
         self._vm, self._running, self._data = vm, running, data
 
     def poll(self) -> bool:
-        """Run for at most one slice (2 ms); True when the step has ended."""
+        """Run for at most one slice (1 ms); True when the step has ended."""
         return self._running.poll()
+
+    @property
+    def pausable(self) -> bool:
+        """Whether the step can give its thread back before it ends."""
+        return self._running.pausable
+
+    def run_until(self, until: float) -> bool:
+        """Run until then, of `time.monotonic`, at most, in any one thread; True at the end."""
+        return self._running.run_until(until)
+
+    def interrupt(self) -> None:
+        """Stop the script at its next poll."""
+        self._vm.interrupt()
 
     def finish(self, deadline: float) -> None:
         """Run to the end of the step, in any one thread; what is left at `deadline` is stopped.

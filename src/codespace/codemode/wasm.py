@@ -27,7 +27,7 @@ from codespace.codemode.running import (
     Running,
 )
 from codespace.codemode.ticker import Ticker
-from codespace.domain.limits import MIB
+from codespace.domain.sizes import MIB
 
 GUEST = Path(__file__).with_name("guest.wasm")
 MARK = b"codespace.shared"
@@ -87,7 +87,7 @@ class Machine:
         ]
         self.fibers = fibers and has_fibers()
         self.engine = wasmtime.Engine(self._config())
-        self.module = code.load(self.engine, wasm, self._options())
+        self.module = code.load(self.engine, wasm, f"{self.digest.hex()} {self._options()}")
         self.ticker = Ticker(self.engine)
 
     @classmethod

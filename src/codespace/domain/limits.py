@@ -2,11 +2,7 @@
 
 from dataclasses import dataclass
 
-KIB = 1024
-MIB = 1024 * KIB
-
-JSON_INTEGER_MAX = 2**53 - 1
-"""The largest integer that every client's JSON keeps exact."""
+from codespace.domain.sizes import KIB, MIB
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, fields
 from typing import ClassVar, TypedDict
 
-from codespace.domain.limits import KIB, MIB
+from codespace.domain.sizes import KIB, MIB
 
 
 class LimitOptions(TypedDict, total=False):

@@ -9,6 +9,7 @@ from typing import TypedDict, TypeVar, Unpack, cast, get_args
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic.json_schema import models_json_schema
 
+from codespace.domain.attribute_docs import Described
 from codespace.domain.effect import Effect
 from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.ids import WorkspaceId
@@ -20,15 +21,13 @@ PROBLEMS_MAX = 20
 """An INVALID_ARGUMENT tells of at most this many places."""
 
 
-class Params(BaseModel):
+class Params(Described):
     """Base of every tool's arguments: strict types, unknown arguments ignored.
 
     Ignored, not refused: `approved: true` must neither fail nor grant (contract, section 2).
     """
 
-    model_config = ConfigDict(
-        frozen=True, strict=True, extra="ignore", use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
     @model_validator(mode="before")
     @classmethod
@@ -50,10 +49,10 @@ class Params(BaseModel):
         return field is not None and _admits_integer(field.annotation)
 
 
-class Result(BaseModel):
+class Result(Described):
     """Base of every tool's result."""
 
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True)
 
 
 class ToolError(BaseModel):
@@ -227,10 +226,28 @@ def _admits_integer(annotation: object) -> bool:
 
 def _require_unicode(tool: str, arguments: Json) -> None:
     # JSON can carry half a surrogate pair; UTF-8, and so every file, pipe and database, cannot.
-    broken = _broken_text((), arguments)
+    broken = None if _all_unicode(arguments) else _broken_text((), arguments)
     if broken is not None:
         problem = "Text should be valid Unicode, without lone surrogates"
         raise _misfit(tool, [{"path": _place(broken), "problem": problem}])
+
+
+def _all_unicode(arguments: Json) -> bool:
+    waiting: list[object] = [arguments]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            if not _is_unicode(value):
+                return False
+        elif isinstance(value, dict):
+            members = cast("dict[object, object]", value)
+            waiting += members
+            waiting += members.values()
+        elif isinstance(value, list):
+            waiting += cast("list[object]", value)
+        elif isinstance(value, Mapping):
+            return False  # nothing that came as JSON: looked at closely
+    return True
 
 
 def _broken_text(place: tuple[int | str, ...], value: object) -> tuple[int | str, ...] | None:

@@ -6,15 +6,21 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import anyio.to_thread
+
+from codespace.codemode.checking import is_large
 from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.ids import WorkspaceId
 from codespace.domain.paths import shown
-from codespace.domain.tool import Call, Json, Report, Tool
+from codespace.domain.tool import BoundCall, Call, Json, Report, Tool
 from codespace.domain.workspace import Workspace
 from codespace.gateway.toolbox import Toolbox
 from codespace.policy.permissions import authorize
 
 log = logging.getLogger(__name__)
+
+LARGE = 2_000
+"""Arguments with more parts are judged on a worker thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +78,7 @@ class Dispatcher:
         return outcome
 
     async def _run(self, tool: Tool, arguments: Json, call: Call) -> Json:
-        bound = tool.bind(arguments)
+        bound = await _bound(tool, arguments)
         if bound.workspace_id is None:
             return await bound.run(call)
         workspace = self.workspaces.get(bound.workspace_id)
@@ -80,6 +86,12 @@ class Dispatcher:
             raise workspace_not_found(bound.workspace_id)
         authorize(workspace, tool.effect)
         return await bound.run(replace(call, workspace=workspace))
+
+
+async def _bound(tool: Tool, arguments: Json) -> BoundCall:
+    if is_large(arguments, LARGE):
+        return await anyio.to_thread.run_sync(tool.bind, arguments)
+    return tool.bind(arguments)
 
 
 def workspace_not_found(workspace_id: WorkspaceId) -> CodeSpaceError:

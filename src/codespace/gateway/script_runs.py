@@ -1,7 +1,7 @@
 """The runs that this gateway knows: each has an id, may have a key, and is kept for a while."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import anyio
 
@@ -56,9 +56,9 @@ class RunRecord:
         counts = (
             self.counts
             if ended is None
-            else replace(self.counts, **{ended: getattr(self.counts, ended) + 1})
+            else self.counts._replace(**{ended: getattr(self.counts, ended) + 1})
         )
-        self.counts = replace(counts, total=progress.total)
+        self.counts = counts._replace(total=progress.total)
 
     def cancel(self) -> None:
         """End the run; nothing happens when it has ended."""

@@ -116,7 +116,8 @@ class Scripts:
         Raises:
             CodeSpaceError: RUN_CONFLICT, or LIMIT_EXCEEDED when too many wait already.
         """
-        fingerprint = order.fingerprint()
+        # It says whether a key was used for the same; without a key nobody asks.
+        fingerprint = "" if order.run_key is None else order.fingerprint()
         scope = None if order.run_key is None else (workspace.workspace_id, order.run_key)
         known = None if scope is None else self._runs.find(scope, fingerprint)
         if known is not None:

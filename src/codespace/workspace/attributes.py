@@ -9,7 +9,7 @@ import os
 import struct
 from dataclasses import dataclass, replace
 
-from codespace.domain.limits import KIB
+from codespace.domain.sizes import KIB
 from codespace.workspace.syscalls import Syscalls
 
 ACCESS_LIST = "system.posix_acl_access"

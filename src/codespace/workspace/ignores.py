@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 from codespace.domain.errors import CodeSpaceError, ErrorCode
-from codespace.domain.limits import MIB
+from codespace.domain.sizes import MIB
 from codespace.workspace.deadline import Deadline
 
 IGNORE_FILE = ".gitignore"

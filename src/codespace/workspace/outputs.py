@@ -13,7 +13,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from codespace.domain.errors import CodeSpaceError
-from codespace.domain.limits import MIB
+from codespace.domain.sizes import MIB
 from codespace.domain.workspace import Root
 from codespace.workspace.directory import RootDirectory, open_root
 

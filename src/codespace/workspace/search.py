@@ -12,7 +12,8 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
 from codespace.domain.errors import CodeSpaceError, ErrorCode
-from codespace.domain.limits import MIB, Limits
+from codespace.domain.limits import Limits
+from codespace.domain.sizes import MIB
 from codespace.domain.workspace import Root
 from codespace.workspace.deadline import Deadline
 from codespace.workspace.directory import RootDirectory, open_root

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from codespace.domain.errors import CodeSpaceError, ErrorCode
-from codespace.domain.limits import KIB, MIB
+from codespace.domain.sizes import KIB, MIB
 from codespace.workspace.deadline import Deadline
 from codespace.workspace.directory import RootDirectory
 from codespace.workspace.globs import Glob

@@ -2,13 +2,15 @@ import json
 from typing import cast
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from codespace.codemode import encoding
-from codespace.codemode.encoding import encoded
+from codespace.codemode.encoding import PIECE, encoded, weight
+from codespace.codemode.json_text import text_of_json
 from codespace.codemode.tool import ToolError
 from doubles.json_schemas import values
+from doubles.loop_lag import watched
 
 ROWS = [
     {"id": number, "name": f"item {number}", "tags": ["a", None, 1.5]} for number in range(4000)
@@ -32,12 +34,16 @@ async def test_a_value_becomes_its_json(value: object) -> None:
     assert json.loads(await encoded(value)) == json.loads(json.dumps(value))
 
 
-@given(st.recursive(values, lambda inner: st.lists(inner, max_size=4), max_leaves=10))
-def test_pieces_of_any_size_make_the_same_text(value: object) -> None:
-    whole = b"".join(encoding.pieces(value, 10_000))
+@pytest.fixture
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoding, "PIECE", 3)
 
-    for most in (1, 3, 10):
-        assert b"".join(encoding.pieces(value, most)) == whole
+
+@pytest.mark.usefixtures("small_pieces")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@given(st.recursive(values, lambda inner: st.lists(inner, max_size=4), max_leaves=10))
+def test_the_pieces_are_the_text_of_the_whole(value: object) -> None:
+    assert "".join(encoding.pieces(value, text_of_json)) == text_of_json(value)
 
 
 @pytest.mark.anyio
@@ -54,3 +60,19 @@ async def test_a_circle_is_refused() -> None:
 
     with pytest.raises(ToolError, match="INVALID_RESULT"):
         await encoded(cast("object", circle))
+
+
+def test_a_look_at_a_huge_value_is_short() -> None:
+    assert weight([0]) == 2
+    assert weight([[]] * 10_000_000) <= 2 * PIECE + 2
+    assert weight("x" * 10_000_000) > PIECE
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("value", [[[0] for _ in range(400_000)], {"content": "é" * 4_000_000}])
+async def test_a_large_value_lets_the_event_loop_work(value: object) -> None:
+    async with watched() as lag:
+        text = await encoded(value)
+
+    assert json.loads(text) == value
+    assert lag.naps > 5

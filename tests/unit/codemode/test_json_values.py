@@ -1,3 +1,5 @@
+import math
+
 from codespace.codemode.json_values import (
     DEPTH_MAX,
     as_list,
@@ -5,6 +7,7 @@ from codespace.codemode.json_values import (
     as_object_or_none,
     as_several,
     as_text,
+    has_only_numbers_of_json,
     is_too_deep,
 )
 
@@ -25,3 +28,10 @@ def test_depth_is_counted_over_arrays_and_objects_and_not_over_their_size() -> N
     assert is_too_deep([value])
     assert not is_too_deep("text")
     assert not is_too_deep(None)
+
+
+def test_nan_and_infinity_are_found_wherever_they_are() -> None:
+    assert has_only_numbers_of_json({"a": [1, 2.5, {"b": None}], "c": "NaN"})
+    for number in (math.nan, math.inf, -math.inf):
+        assert not has_only_numbers_of_json(number)
+        assert not has_only_numbers_of_json([{"a": [number]}])

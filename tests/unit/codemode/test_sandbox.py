@@ -4,11 +4,14 @@ import asyncio
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
 import anyio
 import pytest
 
 from codespace.codemode import MemoryStore, RunStatus, Sandbox, Tool
+from codespace.codemode.sandbox import RunOptions
+from codespace.domain.run_limits import LimitOptions
 from doubles.script_tools import ECHO, NAP, Json
 
 
@@ -34,6 +37,14 @@ async def test_numbers_out_of_range_are_misuse(sandbox: Sandbox) -> None:
         await sandbox.run("return 1", timeout=0)
     with pytest.raises(ValueError, match="runs must be"):
         Sandbox(runs=0)
+
+
+@pytest.mark.anyio
+async def test_names_that_nobody_knows_are_misuse(sandbox: Sandbox) -> None:
+    with pytest.raises(TypeError, match="did you mean 'timeout_ms'"):
+        Sandbox(**cast("LimitOptions", {"timout_ms": 1}))
+    with pytest.raises(TypeError, match="did you mean 'timeout'"):
+        await sandbox.run("return 1", **cast("RunOptions", {"timeout_ms": 1}))
 
 
 @pytest.mark.anyio
@@ -114,7 +125,9 @@ async def first():
     async with Sandbox() as sandbox:
         return (await sandbox.run("return 1 + 2")).value
 
-print(asyncio.run(first()), *({"anyio", "pydantic", "jsonschema"} & set(sys.modules)))
+dear = {"anyio", "pydantic", "jsonschema", "tempfile", "secrets", "codespace.domain.limits"}
+only_with_tools = {"codespace.codemode.discovery", "codespace.codemode.typescript"}
+print(asyncio.run(first()), *((dear | only_with_tools) & set(sys.modules)))
 """
 
 
@@ -122,3 +135,24 @@ def test_a_first_run_imports_nothing_that_costs_more_than_itself() -> None:
     command = [sys.executable, "-c", FIRST_RUN]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=50, check=True)
     assert ended.stdout.split() == ["3"]
+
+
+FAILING_TOOL = """
+import asyncio
+from codespace.codemode import Sandbox, Tool
+
+async def broken(arguments):
+    raise LookupError("a secret")
+
+async def first():
+    async with Sandbox([Tool("broken", broken)]) as sandbox:
+        return await sandbox.run("await tools.broken()")
+
+print(asyncio.run(first()).status)
+"""
+
+
+def test_a_failing_tool_writes_nothing_where_nobody_asked_for_a_log() -> None:
+    command = [sys.executable, "-c", FAILING_TOOL]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=50, check=True)
+    assert (ended.stdout, ended.stderr) == ("failed\n", "")

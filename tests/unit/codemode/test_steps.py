@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from codespace.codemode import RunStatus, Sandbox, Tool
+from codespace.codemode import ErrorKind, RunStatus, Sandbox, Tool
 from codespace.codemode.steps import PAUSE_SECONDS, Breather
 from doubles.loop_lag import watched
 from doubles.script_tools import ECHO, Json
@@ -47,6 +47,36 @@ async def test_a_step_that_computes_for_long_lets_the_event_loop_work(sandbox: S
 
     assert outcome.value == 2_000_000
     assert lag.naps > 2
+
+
+@pytest.mark.anyio
+async def test_many_endless_scripts_all_end_in_time_and_leave_the_event_loop_alone() -> None:
+    async with Sandbox(runs=32) as sandbox, watched() as lag:
+        await sandbox.run("return 1")
+        began = time.perf_counter()
+        outcomes = await asyncio.gather(
+            *(sandbox.run("while (true) {}", timeout=1) for _ in range(32))
+        )
+        took = time.perf_counter() - began
+
+    assert {each.error.kind for each in outcomes if each.error} == {ErrorKind.TIMEOUT}
+    assert {each.error.name for each in outcomes if each.error} == {"TimeoutError"}
+    assert all(each.engine_ms > 0 for each in outcomes)
+    assert sum(each.engine_ms for each in outcomes) < 32 * 1_000 / 2  # waiting is not computing
+    assert took < 10
+    assert lag.worst_ms < 300
+
+
+@pytest.mark.anyio
+async def test_a_script_beside_endless_ones_comes_to_its_end() -> None:
+    async with Sandbox(runs=8) as sandbox:
+        endless = [asyncio.create_task(sandbox.run("while (true) {}", timeout=5)) for _ in range(6)]
+        await asyncio.sleep(0)
+        outcome = await sandbox.run("let n = 0; while (n < 5e6) n++; return n", timeout=30)
+        assert outcome.value == 5_000_000
+        assert not all(task.done() for task in endless)
+        sandbox.close()
+        assert {(await task).status for task in endless} == {RunStatus.CANCELLED}
 
 
 @pytest.mark.anyio

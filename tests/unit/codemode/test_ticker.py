@@ -45,3 +45,23 @@ def test_one_thread_ticks_for_all() -> None:
     for _ in range(5):
         ticker.opened(object())
     assert threading.active_count() == before + 1
+
+
+def test_a_call_on_a_workers_thread_gets_its_ticks() -> None:
+    of = engine()
+    ticker, call = Ticker(of), object()
+    store = wasmtime.Store(of)
+    store.set_epoch_deadline(2)
+    function = wasmtime.Instance(store, wasmtime.Module(of, LOOP), []).exports(store)["f"]
+    assert isinstance(function, wasmtime.Func)
+    ticker.away(call, time.monotonic() + 3600)
+    with pytest.raises(wasmtime.Trap):
+        function(store)
+    ticker.closed(call)
+
+
+def test_the_ticker_says_whether_it_had_to_be_woken() -> None:
+    ticker, call = Ticker(engine()), object()
+    assert not ticker.opened(call)
+    assert ticker.opened(call)
+    ticker.closed(call)

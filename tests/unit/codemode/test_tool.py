@@ -1,3 +1,6 @@
+from collections.abc import Awaitable, Callable
+from typing import cast
+
 import pytest
 
 from codespace.codemode.tool import Invocation, Tool, ToolError, call_directly
@@ -40,3 +43,11 @@ async def test_a_direct_call_is_the_tools_own_function() -> None:
     call = Invocation(1, Tool("echo", _echo), {"a": 1}, {}, 3)
 
     assert await call_directly(call) == {"a": 1}
+
+
+def test_a_blocking_function_is_no_tool() -> None:
+    def blocking(arguments: object) -> object:
+        return arguments
+
+    with pytest.raises(TypeError, match=r"tool 'read' must be async.*asyncio.to_thread"):
+        Tool("read", cast("Callable[[object], Awaitable[object]]", blocking))

@@ -4,7 +4,8 @@ from dataclasses import asdict, fields
 
 import pytest
 
-from codespace.domain.limits import JSON_INTEGER_MAX, Limits
+from codespace.domain.limits import Limits
+from codespace.domain.sizes import JSON_INTEGER_MAX
 
 LIMITS = Limits()
 

@@ -3,14 +3,16 @@
 import json
 import logging
 import re
-from dataclasses import dataclass, field
+import threading
+from dataclasses import dataclass, field, replace
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.ids import WorkspaceId
-from codespace.domain.tool import Call, Effect, Json, Params, Result, define
+from codespace.domain.tool import BoundCall, Call, Effect, Json, Params, Result, define
 from codespace.domain.workspace import Profile, Root, Workspace
 from codespace.gateway.dispatch import Dispatcher, Outcome, UnknownToolError, workspace_not_found
 from codespace.gateway.toolbox import Toolbox
@@ -103,6 +105,38 @@ async def test_a_tool_may_show_its_result_in_another_way_and_never_its_refusal(
     assert outcome.body == {"text": "hi"}
     world.failure = CodeSpaceError(ErrorCode.TIMEOUT, "Late.")
     assert (await dispatcher.call("read", {"text": "hi"})).shown is None
+
+
+async def test_large_arguments_do_not_hold_up_the_event_loop(world: World) -> None:
+    said = define("say", Effect.INSPECT, Anything, Said, world.say, title="say")
+    let_go, seen = threading.Event(), list[bool]()
+
+    def bind(arguments: Json) -> BoundCall:
+        seen.append(let_go.wait(10))
+        return said.bind(arguments)
+
+    dispatcher = Dispatcher(Toolbox([replace(said, bind=bind)]), {})
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(dispatcher.call, "say", {"text": "hi", "more": [0] * 10_000})
+        await anyio.lowlevel.checkpoint()
+        let_go.set()
+
+    assert seen == [True]
+
+
+async def test_large_arguments_are_judged_like_small_ones(world: World) -> None:
+    outcome = await world.call("inspect", more=[0] * 10_000, text="\ud800")
+
+    assert code_of(outcome) == "INVALID_ARGUMENT"
+    assert outcome.body["details"] == {
+        "path": "text",
+        "problems": [
+            {
+                "path": "text",
+                "problem": "Text should be valid Unicode, without lone surrogates",
+            }
+        ],
+    }
 
 
 async def test_an_unknown_tool_is_the_callers_to_answer(world: World) -> None:

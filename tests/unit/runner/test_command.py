@@ -8,7 +8,8 @@ import pytest
 
 from codespace.domain.errors import CodeSpaceError
 from codespace.domain.ids import ProcessId
-from codespace.domain.limits import KIB, Limits
+from codespace.domain.limits import Limits
+from codespace.domain.sizes import KIB
 from codespace.domain.workspace import Root
 from codespace.runner.api import StartRequest
 from codespace.runner.command import check_arguments, open_root, resolve_program, root_refusal

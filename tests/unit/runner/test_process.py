@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from codespace.domain.errors import CodeSpaceError
-from codespace.domain.limits import KIB, MIB
+from codespace.domain.sizes import KIB, MIB
 from codespace.runner.api import Containment, OutputChunk, ProcessState
 from programs.running import LIMITS, both_containments, code_of, commands, living, new_token, until
 

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from codespace.domain.errors import CodeSpaceError
-from codespace.domain.limits import KIB
+from codespace.domain.sizes import KIB
 from codespace.runner.api import Containment
 from codespace.runner.stdin import StandardInput
 from programs.running import LIMITS, both_containments, code_of, commands

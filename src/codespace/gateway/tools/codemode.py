@@ -1,6 +1,5 @@
 """`codemode`: one script in place of many calls; and its runs, which outlive the call."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -8,13 +7,13 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from codespace.codemode.json_values import DEPTH_MAX, is_too_deep
+from codespace.codemode.json_values import DEPTH_MAX, has_only_numbers_of_json, is_too_deep
 from codespace.codemode.outcome import Outcome
 from codespace.codemode.reading import blocks
 from codespace.domain.effect import Effect
 from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.ids import RunId, RunKey, WorkspaceId
-from codespace.domain.limits import JSON_INTEGER_MAX
+from codespace.domain.sizes import JSON_INTEGER_MAX
 from codespace.domain.tool import Call, Params, Result, Tool, define
 from codespace.domain.workspace import Workspace
 from codespace.gateway.scripts import ScriptOrder, Scripts
@@ -80,10 +79,8 @@ class CodemodeParams(Params):
             raise PydanticCustomError(
                 "depth", "JSON may have {most} levels here", {"most": DEPTH_MAX}
             )
-        try:
-            json.dumps(args, allow_nan=False)
-        except ValueError:
-            raise PydanticCustomError("number", "JSON has no NaN and no Infinity") from None
+        if not has_only_numbers_of_json(args):
+            raise PydanticCustomError("number", "JSON has no NaN and no Infinity")
         return args
 
 

@@ -10,7 +10,8 @@ import anyio
 import anyio.to_thread
 from pydantic import Field
 
-from codespace.domain.limits import JSON_INTEGER_MAX, Limits
+from codespace.domain.limits import Limits
+from codespace.domain.sizes import JSON_INTEGER_MAX
 from codespace.domain.tool import Call, Effect, Params, Result, Tool, define
 from codespace.domain.workspace import Root
 from codespace.workspace import files, search

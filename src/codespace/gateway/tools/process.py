@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from codespace.domain.ids import ProcessId
-from codespace.domain.limits import JSON_INTEGER_MAX, Limits
+from codespace.domain.limits import Limits
+from codespace.domain.sizes import JSON_INTEGER_MAX
 from codespace.domain.tool import Call, Effect, Params, Result, Tool, define
 from codespace.gateway.processes import CommandOptions, Processes
 from codespace.runner.api import ProcessState

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from codespace.domain.limits import JSON_INTEGER_MAX
+from codespace.domain.sizes import JSON_INTEGER_MAX
 from codespace.domain.tool import Call, Effect, Params, Result, Tool, define
 from codespace.gateway.shell import Shell
 

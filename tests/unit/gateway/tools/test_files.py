@@ -16,7 +16,8 @@ import pytest
 
 from binding import check_binding
 from codespace.domain.ids import WorkspaceId
-from codespace.domain.limits import KIB, Limits
+from codespace.domain.limits import Limits
+from codespace.domain.sizes import KIB
 from codespace.domain.tool import Effect, Json, Tool
 from codespace.domain.workspace import Workspace
 from codespace.gateway.dispatch import Dispatcher

@@ -1,0 +1,140 @@
+"""The threads that end long steps: few of them, so that each script has them in its turn.
+
+Where more scripts want to compute than there are threads, one that has had its share waits behind
+the others. Waiting is not computing, be it for a thread or for a processor: it is not counted.
+"""
+
+import threading
+import time
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple, Protocol
+
+from codespace.codemode.running import GRACE_SECONDS
+
+SHARE_SECONDS = 0.02
+
+
+class Step(Protocol):
+    """A step that has begun, and has not ended."""
+
+    @property
+    def pausable(self) -> bool:
+        """Whether it can give its thread back before it ends."""
+        ...
+
+    def run_until(self, until: float) -> bool:
+        """Run until then, of `time.monotonic`, at most; True when it has ended."""
+        ...
+
+    def finish(self, deadline: float) -> None:
+        """Run to the end, stopped at `deadline`."""
+        ...
+
+    def interrupt(self) -> None:
+        """Ask it to stop."""
+        ...
+
+    def kill(self) -> None:
+        """End it where it stands."""
+        ...
+
+
+class Spent(NamedTuple):
+    """What a step took: `seconds` of computing; and whether it was stopped, and by what."""
+
+    seconds: float
+    stopped: bool = False
+    overdue: bool = False
+    """It was stopped by its deadline, not by the seconds that it was given."""
+
+
+class Workers:
+    """At most `threads` steps run at a time; the others wait for their turns."""
+
+    def __init__(self, threads: int) -> None:
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="codemode")
+        self._waiting: deque[_Job] = deque()
+        self._lock = threading.Lock()
+
+    def finish(self, step: Step, *, seconds: float, deadline: float) -> Future[Spent]:
+        """Run a step to its end.
+
+        It is interrupted when it has computed for `seconds`, or at `deadline` of
+        `time.monotonic`; if that does not help, it is killed.
+        """
+        job = _Job(step, seconds, deadline)
+        job.told.set_running_or_notify_cancel()  # nobody can take it back
+        with self._lock:
+            self._waiting.append(job)
+        self._threads.submit(self._serve)
+        return job.told
+
+    def _serve(self) -> None:
+        """Give turns until a step has ended, whichever it is."""
+        job = self._next(None)
+        while not _turn(job):
+            job = self._next(job)
+
+    def _next(self, last: "_Job | None") -> "_Job":
+        with self._lock:
+            if last is not None:
+                self._waiting.append(last)
+            now = time.monotonic()
+            late = next((each for each in self._waiting if each.deadline <= now), None)
+            if late is None:
+                return self._waiting.popleft()
+            self._waiting.remove(late)
+            return late
+
+
+class _Job:
+    def __init__(self, step: Step, seconds: float, deadline: float) -> None:
+        self.step, self.deadline = step, deadline
+        self.told: Future[Spent] = Future()
+        self._allowed = seconds
+        self._took = 0.0
+        self._stopped = self._overdue = False
+
+    def take_turn(self) -> bool:
+        """Run for a share; True when the step has ended."""
+        if not self.step.pausable:
+            return self._run_whole()
+        began, now = time.thread_time(), time.monotonic()
+        ended = self.step.run_until(now + min(SHARE_SECONDS, self._left(now)))
+        now = time.monotonic()
+        self._took += time.thread_time() - began
+        if not ended and self._left(now) <= 0:
+            ended = self._stop(now)
+        if ended:
+            self.told.set_result(Spent(self._took, self._stopped, self._overdue))
+        return ended
+
+    def _left(self, now: float) -> float:
+        left = self._allowed - self._took
+        return left if self._stopped else min(left, self.deadline - now)
+
+    def _stop(self, now: float) -> bool:
+        if self._stopped:
+            self.step.kill()
+            return True
+        self._stopped, self._overdue = True, now >= self.deadline
+        self._allowed = self._took + GRACE_SECONDS
+        self.step.interrupt()
+        return False
+
+    def _run_whole(self) -> bool:
+        began = time.monotonic()
+        end = min(began + self._allowed, self.deadline)
+        self.step.finish(end)
+        now = time.monotonic()
+        self.told.set_result(Spent(now - began, now >= end, now >= self.deadline))
+        return True
+
+
+def _turn(job: _Job) -> bool:
+    try:
+        return job.take_turn()
+    except BaseException as error:  # noqa: BLE001 -- whoever waits for the step is told
+        job.told.set_exception(error)
+        return True

@@ -1,0 +1,7 @@
+"""Units of size, and the one limit that is JSON's own."""
+
+KIB = 1024
+MIB = 1024 * KIB
+
+JSON_INTEGER_MAX = 2**53 - 1
+"""The largest integer that every client's JSON keeps exact."""
