@@ -7,12 +7,13 @@ the others. Waiting is not computing, be it for a thread or for a processor: it 
 import threading
 import time
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import NamedTuple, Protocol
 
 from codespace.codemode.running import GRACE_SECONDS
 
 SHARE_SECONDS = 0.02
+LINGER_SECONDS = 1.0
 
 
 class Step(Protocol):
@@ -50,12 +51,16 @@ class Spent(NamedTuple):
 
 
 class Workers:
-    """At most `threads` steps run at a time; the others wait for their turns."""
+    """At most `most` steps run at a time; the others wait for their turns.
 
-    def __init__(self, threads: int) -> None:
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="codemode")
+    The threads end when nothing has come for a while, and hold up no end of the process.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._alive = self._idle = 0
         self._waiting: deque[_Job] = deque()
-        self._lock = threading.Lock()
+        self._news = threading.Condition()
 
     def finish(self, step: Step, *, seconds: float, deadline: float) -> Future[Spent]:
         """Run a step to its end.
@@ -65,21 +70,31 @@ class Workers:
         """
         job = _Job(step, seconds, deadline)
         job.told.set_running_or_notify_cancel()  # nobody can take it back
-        with self._lock:
+        with self._news:
             self._waiting.append(job)
-        self._threads.submit(self._serve)
+            if len(self._waiting) <= self._idle:
+                self._news.notify()
+            elif self._alive < self._most:
+                self._alive += 1
+                threading.Thread(target=self._serve, name="codemode", daemon=True).start()
         return job.told
 
     def _serve(self) -> None:
-        """Give turns until a step has ended, whichever it is."""
         job = self._next(None)
-        while not _turn(job):
-            job = self._next(job)
+        while job is not None:
+            job = self._next(None if _turn(job) else job)
 
-    def _next(self, last: "_Job | None") -> "_Job":
-        with self._lock:
+    def _next(self, last: "_Job | None") -> "_Job | None":
+        with self._news:
             if last is not None:
                 self._waiting.append(last)
+            if not self._waiting:
+                self._idle += 1
+                self._news.wait(LINGER_SECONDS)
+                self._idle -= 1
+            if not self._waiting:
+                self._alive -= 1
+                return None
             now = time.monotonic()
             late = next((each for each in self._waiting if each.deadline <= now), None)
             if late is None:

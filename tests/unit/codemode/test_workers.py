@@ -138,3 +138,14 @@ def test_a_fault_is_told_to_whoever_waits_and_the_thread_goes_on() -> None:
     with pytest.raises(LookupError):
         told.result(30)
     assert not workers.finish(begun("return 1")[1], seconds=30, deadline=far()).result(30).stopped
+
+
+def test_no_thread_stands_in_the_way_of_the_end_of_a_process() -> None:
+    gate = Gate()
+    told = Workers(1).finish(gate, seconds=60, deadline=far())
+    threads = [each for each in threading.enumerate() if each.name == "codemode"]
+    gate.opened.set()
+    told.result(30)
+
+    assert threads
+    assert all(each.daemon for each in threads)
