@@ -4,12 +4,12 @@ import ctypes
 import threading
 import time
 from collections.abc import Callable, Sequence
-from ctypes import byref
+from ctypes import c_void_p
 from typing import NamedTuple, Protocol
 
 import wasmtime
 
-from codespace.codemode.native import ffi, native
+from codespace.codemode.native import Crossing, ffi
 from codespace.codemode.ticker import TICK_SECONDS, Ticker
 
 SLICE_TICKS = 2
@@ -46,61 +46,72 @@ class Running(Protocol):
         ...
 
 
-_TrapPointer = ctypes.POINTER(ffi.wasm_trap_t)
-_ErrorPointer = ctypes.POINTER(ffi.wasmtime_error_t)
-
-
-def _values(numbers: Sequence[int]) -> object:
-    values = (ffi.wasmtime_val_t * len(numbers))()
-    for place, number in zip(values, numbers, strict=True):
-        place.kind = ffi.WASMTIME_I32
-        place.of.i32 = number
-    return values
-
-
 def _last_line(message: str) -> str:
     """Return the cause of a trap: the lines before it are addresses."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     return lines[-1] if lines else "the guest trapped"
 
 
-class Fiber:
-    """A call on a stack of its own, that comes back after each slice."""
+class Fibers:
+    """What the calls into one instance share: addresses, and where the library tells of a trap."""
 
-    def __init__(
-        self,
-        store: wasmtime.Store,
-        function: wasmtime.Func,
-        args: Sequence[int],
-        *,
-        ticker: Ticker,
-    ) -> None:
-        self._store, self._ticker = store, ticker  # the store must outlive the call
-        self._trap, self._error = _TrapPointer(), _ErrorPointer()
-        self._args = _values(args) if args else None
-        self.ended: Ended | None = None
-        ticker.opened(self)
+    def __init__(self, store: wasmtime.Store, crossing: Crossing, ticker: Ticker) -> None:
+        self.store = store  # it must outlive its calls
+        self.crossing, self.ticker = crossing, ticker
         context = store._context()  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
-        native_function = byref(function._func)  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
-        native.wasmtime_context_set_epoch_deadline(context, SLICE_TICKS)
-        self._future: object | None = native.wasmtime_func_call_async(
-            context,
-            native_function,
-            self._args,
-            len(args),
-            None,
-            0,
-            byref(self._trap),
-            byref(self._error),
+        self.context = ctypes.cast(context, c_void_p).value or 0
+        self._trap, self._error = c_void_p(), c_void_p()
+        self.trap_at, self.error_at = ctypes.addressof(self._trap), ctypes.addressof(self._error)
+        self._ticked = -1
+
+    def refresh_deadline(self) -> None:
+        """Give the next call its slice; the last call's will do while no tick has passed."""
+        if self._ticked != self.ticker.ticks:
+            self._ticked = self.ticker.ticks
+            self.crossing.set_deadline(self.context, SLICE_TICKS)
+
+    def take_trap(self) -> str:
+        """Return why the last call trapped, if it did."""
+        if self._error.value:
+            pointer = ctypes.cast(self._error, ctypes.POINTER(ffi.wasmtime_error_t))
+            self._error.value = None
+            return _last_line(str(wasmtime.WasmtimeError._from_ptr(pointer)))  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
+        if self._trap.value:
+            pointer = ctypes.cast(self._trap, ctypes.POINTER(ffi.wasm_trap_t))
+            self._trap.value = None
+            return _last_line(wasmtime.Trap._from_ptr(pointer).message)  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
+        return ""
+
+
+class Fiber:
+    """A call on a stack of its own, that comes back after each slice.
+
+    `function` is the address of the function, `size` an argument for it.
+    """
+
+    __slots__ = ("_argument", "_fibers", "_future", "ended")
+
+    def __init__(self, fibers: Fibers, function: int, size: int | None = None) -> None:
+        self._fibers = fibers
+        self.ended: Ended | None = None
+        at, count = None, 0
+        if size is not None:
+            self._argument = ffi.wasmtime_val_t(kind=ffi.WASMTIME_I32)
+            self._argument.of.i32 = size
+            at, count = ctypes.addressof(self._argument), 1
+        fibers.ticker.opened(self)
+        fibers.refresh_deadline()
+        self._future: int | None = fibers.crossing.begin(
+            fibers.context, function, at, count, None, 0, fibers.trap_at, fibers.error_at
         )
 
     def poll(self) -> bool:
         """Run for a slice at most; True when the call has ended."""
         if self._future is not None:
-            if not native.wasmtime_call_future_poll(self._future):
+            if not self._fibers.crossing.poll(self._future):
                 return False
             self._close()
-            self.ended = Ended(self._why())
+            self.ended = Ended(self._fibers.take_trap())
         return True
 
     def finish(self, deadline: float, interrupt: Interrupt) -> None:
@@ -123,15 +134,9 @@ class Fiber:
 
     def _close(self) -> None:
         future, self._future = self._future, None
-        native.wasmtime_call_future_delete(future)
-        self._ticker.closed(self)
-
-    def _why(self) -> str:
-        if self._error:
-            return _last_line(str(wasmtime.WasmtimeError._from_ptr(self._error)))  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
-        if self._trap:
-            return _last_line(wasmtime.Trap._from_ptr(self._trap).message)  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
-        return ""
+        if future is not None:
+            self._fibers.crossing.delete(future)
+        self._fibers.ticker.closed(self)
 
     def __del__(self) -> None:
         """A call that nobody ended is killed."""

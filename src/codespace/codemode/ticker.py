@@ -20,6 +20,7 @@ class Ticker:
         self._engine = engine
         self._open: set[int] = set()
         self._until = 0.0
+        self.ticks = 0
         self.resting = False
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
@@ -50,6 +51,7 @@ class Ticker:
         while True:
             time.sleep(TICK_SECONDS)
             self._engine.increment_epoch()
+            self.ticks += 1
             if self._open or time.monotonic() < self._until:
                 continue
             # `opened` writes `_open` and then reads `resting`; here it is the other way round, so

@@ -18,11 +18,12 @@ from typing import NamedTuple
 from codespace.codemode import snapshots
 from codespace.codemode.protocol import Operation, Status, decode
 from codespace.codemode.running import Running
-from codespace.codemode.wasm import Instance, Machine, Shared
+from codespace.codemode.wasm import PENDING, STATUS, TICK_LIMIT, TICKS, Instance, Machine, Shared
 from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.limits import MIB
 
 MEMORY_BYTES = 64 * MIB
+STATUSES = tuple(Status)
 
 
 class Entry(NamedTuple):
@@ -99,14 +100,16 @@ class Vm:
         instance = instance or Instance(machine, memory_bytes=memory_bytes)
         self._machine, self._instance = machine, instance
         self._shared: Shared = instance.shared
+        self._words = instance.words
         self._running: Running | None = None
         self.lost = ""
         self._look()
 
     def _look(self) -> None:
-        self.status = Status(self._shared.status)
-        self.pending = self._shared.pending
-        self.ticks = self._shared.ticks
+        words = self._words
+        self.status = STATUSES[words[STATUS]]
+        self.pending = words[PENDING]
+        self.ticks = words[TICKS]
 
     def begin(self, data: bytes, *, tick_limit: int = 0) -> Turn:
         """Begin a step. Several records may be in one step: the script sees them one by one.
@@ -124,7 +127,7 @@ class Vm:
                 "of memory.",
                 details={"limit": "memory", "bytes": len(data)},
             )
-        self._shared.tick_limit = tick_limit
+        self._words[TICK_LIMIT] = tick_limit
         self._running = self._instance.begin_step()
         return Turn(self, self._running, data)
 
@@ -140,8 +143,8 @@ class Vm:
 
     def settle(self, trap: str) -> bytes:
         """Take over the state after a step that ended; `trap` says why the VM is lost."""
-        if trap:
-            self.lost, self.status, self.pending = trap, Status.LOST, 0
+        if trap or self.lost:
+            self.lost, self.status, self.pending = self.lost or trap, Status.LOST, 0
             return b""
         self._look()
         return self._instance.read_output()

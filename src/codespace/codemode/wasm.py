@@ -10,7 +10,6 @@ import hashlib
 import platform
 import struct
 import time
-from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import cast
@@ -18,13 +17,14 @@ from typing import cast
 import wasmtime
 
 from codespace.codemode.machine_code import MachineCode
-from codespace.codemode.native import extern, ffi, has_fibers, native
+from codespace.codemode.native import Crossing, extern, ffi, has_fibers, native
 from codespace.codemode.running import (
     GRACE_SECONDS,
     SLICE_TICKS,
     Blocking,
     Ended,
     Fiber,
+    Fibers,
     Running,
 )
 from codespace.codemode.ticker import Ticker
@@ -36,26 +36,27 @@ STACK_BYTES = 20 * MIB
 FIBER_STACK_BYTES = 24 * MIB
 FAR_AWAY = 2**62
 NAMES = (b"memory", b"step", b"inbox")
+ADDRESS_SPACE = 2**32
+FIELDS = (
+    "in_ptr",
+    "in_cap",
+    "in_len",
+    "out_ptr",
+    "out_len",
+    "status",
+    "pending",
+    "interrupt",
+    "tick_limit",
+    "ticks",
+)
+IN_PTR, IN_CAP, IN_LEN, OUT_PTR, OUT_LEN, STATUS, PENDING, INTERRUPT, TICK_LIMIT, TICKS = range(10)
+"""Where the fields are in `Instance.words`: ctypes' own way to them takes three times as long."""
 
 
 class Shared(ctypes.Structure):
     """The struct that the guest shares with its host; mirrors `struct shared` of the guest."""
 
-    _fields_ = [
-        (name, ctypes.c_uint32)
-        for name in (
-            "in_ptr",
-            "in_cap",
-            "in_len",
-            "out_ptr",
-            "out_len",
-            "status",
-            "pending",
-            "interrupt",
-            "tick_limit",
-            "ticks",
-        )
-    ]
+    _fields_ = [(name, ctypes.c_uint32) for name in FIELDS]
     in_ptr: int
     in_cap: int
     in_len: int
@@ -88,6 +89,7 @@ class Machine:
         self.engine = wasmtime.Engine(self._config())
         self.module = code.load(self.engine, wasm, self._options())
         self.ticker = Ticker(self.engine)
+        self.crossing = Crossing() if self.fibers else None
 
     @classmethod
     def load(cls, *, cache: Path | None = None) -> "Machine":
@@ -139,10 +141,15 @@ class Instance:
         missing = pages - self._memory.size(self._store)
         if missing > 0:
             self._memory.grow(self._store, missing)
-        address = ctypes.cast(self._memory.data_ptr(self._store), ctypes.c_void_p).value or 0
-        self.base = address
-        self.shared = Shared.from_address(address + machine.shared_at)
-        if machine.fibers:
+        base = ctypes.cast(self._memory.data_ptr(self._store), ctypes.c_void_p).value or 0
+        self.shared = Shared.from_address(base + machine.shared_at)
+        # The memory never moves; what of the address space is no memory yet is never looked at.
+        self._bytes = memoryview((ctypes.c_char * ADDRESS_SPACE).from_address(base)).cast("B")
+        self.words = memoryview(self.shared).cast("B").cast("I")
+        self._fibers: Fibers | None = None
+        if machine.crossing is not None:
+            self._fibers = Fibers(self._store, machine.crossing, machine.ticker)
+            self._step_at = ctypes.addressof(self._step._func)  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
             context = self._store._context()  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
             native.wasmtime_context_epoch_deadline_async_yield_and_update(context, SLICE_TICKS)
 
@@ -168,44 +175,50 @@ class Instance:
 
     def write_input(self, data: bytes) -> bool:
         """Put a step's input into the guest; False when its memory has no room for it."""
-        size = len(data)
-        if size > self.shared.in_cap:
-            self._run_to_end(self._inbox, [size])
-            if size > self.shared.in_cap:
+        size, words = len(data), self.words
+        if size > words[IN_CAP]:
+            self._grow_inbox(size)
+            if size > words[IN_CAP]:
                 return False
-        ctypes.memmove(self.base + self.shared.in_ptr, data, size)
-        self.shared.in_len = size
+        at = words[IN_PTR]
+        self._bytes[at : at + size] = data
+        words[IN_LEN] = size
         return True
 
     def begin_step(self) -> "Running":
         """Begin `step()`; nothing has run yet."""
-        return self._begin(self._step, [])
+        if self._fibers is not None:
+            return Fiber(self._fibers, self._step_at)
+        return Blocking(self._store, self._step, [], ticker=self.machine.ticker)
 
     def read_output(self) -> bytes:
         """Return what the last step wrote."""
-        return ctypes.string_at(self.base + self.shared.out_ptr, self.shared.out_len)
+        at = self.words[OUT_PTR]
+        return self._bytes[at : at + self.words[OUT_LEN]].tobytes()
 
     def read_memory(self) -> bytes:
         """Return the whole linear memory."""
-        size = self._memory.data_len(self._store)
-        return ctypes.string_at(self.base, size)
+        return self._bytes[: self._memory.data_len(self._store)].tobytes()
 
     def write_memory(self, at: int, data: bytes) -> None:
         """Overwrite a part of the memory; only for a restore."""
         if at + len(data) > self._memory.data_len(self._store):
             raise ValueError("outside the memory")
-        ctypes.memmove(self.base + at, data, len(data))
+        self._bytes[at : at + len(data)] = data
 
     def close(self) -> None:
-        """Give the memory back now."""
+        """Give the memory back now; whoever still looks at it gets an error."""
+        self._bytes.release()
+        self.words.release()
         self._store.close()
 
-    def _begin(self, function: wasmtime.Func, args: Sequence[int]) -> "Running":
-        kind = Fiber if self.machine.fibers else Blocking
-        return kind(self._store, function, args, ticker=self.machine.ticker)
-
-    def _run_to_end(self, function: wasmtime.Func, args: Sequence[int]) -> None:
-        running = self._begin(function, args)
+    def _grow_inbox(self, size: int) -> None:
+        running: Running
+        if self._fibers is not None:
+            at = ctypes.addressof(self._inbox._func)  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
+            running = Fiber(self._fibers, at, size)
+        else:
+            running = Blocking(self._store, self._inbox, [size], ticker=self.machine.ticker)
         running.finish(time.monotonic() + GRACE_SECONDS, lambda: None)
 
 
