@@ -3,13 +3,13 @@
 import ctypes
 import threading
 import time
-from collections.abc import Callable, Sequence
-from ctypes import byref
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from ctypes import addressof, c_void_p
+from typing import NamedTuple, Protocol, cast
 
 import wasmtime
 
-from codespace.codemode.native import ffi, native
+from codespace.codemode.native import Crossing, ffi
 from codespace.codemode.ticker import TICK_SECONDS, Ticker
 
 SLICE_TICKS = 1
@@ -34,7 +34,7 @@ WELL = Ended("")
 class Running(Protocol):
     """A function of the guest, called again and again."""
 
-    def begin(self, args: Sequence[int] = ()) -> None:
+    def begin(self, argument: int | None = None) -> None:
         """Begin a call; nothing has run yet."""
         ...
 
@@ -65,18 +65,6 @@ class Running(Protocol):
         ...
 
 
-_TrapPointer = ctypes.POINTER(ffi.wasm_trap_t)
-_ErrorPointer = ctypes.POINTER(ffi.wasmtime_error_t)
-
-
-def _values(numbers: Sequence[int]) -> object:
-    values = (ffi.wasmtime_val_t * len(numbers))()
-    for place, number in zip(values, numbers, strict=True):
-        place.kind = ffi.WASMTIME_I32
-        place.of.i32 = number
-    return values
-
-
 def _last_line(message: str) -> str:
     """Return the cause of a trap: the lines before it are addresses."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
@@ -91,26 +79,38 @@ class Fiber:
 
     pausable = True
 
-    def __init__(self, store: wasmtime.Store, function: wasmtime.Func, *, ticker: Ticker) -> None:
-        self._store, self._function, self._ticker = store, function, ticker  # they must outlive it
-        self._trap, self._error = _TrapPointer(), _ErrorPointer()
-        self._context = store._context()  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
-        self._native_function = byref(function._func)  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
-        self._told = byref(self._trap), byref(self._error)
-        self._args: object | None = None
+    def __init__(
+        self,
+        store: wasmtime.Store,
+        function: wasmtime.Func,
+        *,
+        ticker: Ticker,
+        crossing: Crossing,
+    ) -> None:
+        self._store, self._function = store, function  # they must outlive it
+        self._ticker, self._crossing = ticker, crossing
+        context = store._context()  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
+        self._context = cast("int", ctypes.cast(context, c_void_p).value)
+        self._function_at = addressof(function._func)  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
+        self._trap, self._error = c_void_p(), c_void_p()
+        self._told = addressof(self._trap), addressof(self._error)
+        self._argument = ffi.wasmtime_val_t(kind=ffi.WASMTIME_I32)
         self._set_at = -1
-        self._future: object | None = None
+        self._future: int | None = None
         self.ended: Ended | None = None
 
-    def begin(self, args: Sequence[int] = ()) -> None:
+    def begin(self, argument: int | None = None) -> None:
         """Begin a call; nothing has run yet."""
         self.ended = None
-        self._args = _values(args) if args else None
+        at, count = None, 0
+        if argument is not None:
+            self._argument.of.i32 = argument
+            at, count = addressof(self._argument), 1
         if self._set_at != self._ticker.ticks:  # else the deadline is as far away as it should be
             self._set_at = self._ticker.ticks
-            native.wasmtime_context_set_epoch_deadline(self._context, SLICE_TICKS)
-        self._future = native.wasmtime_func_call_async(
-            self._context, self._native_function, self._args, len(args), None, 0, *self._told
+            self._crossing.set_deadline(self._context, SLICE_TICKS)
+        self._future = self._crossing.begin(
+            self._context, self._function_at, at, count, None, 0, *self._told
         )
 
     def poll(self) -> bool:
@@ -122,18 +122,24 @@ class Fiber:
             # A thread that has to wake up first can be late, and this one may be the loop's.
             if not self._ticker.opened(self):
                 return False
-            return self._poll() or (time.monotonic() - began < SLICE_SECONDS and self._poll())
+            if self._crossing.poll(self._future):
+                self._end()
+                return True
+            return time.monotonic() - began < SLICE_SECONDS and self._poll()
         finally:
             self._ticker.closed(self)
 
     def _poll(self) -> bool:
-        future = self._future
-        if future is not None:
-            if not native.wasmtime_call_future_poll(future):
+        if self._future is not None:
+            if not self._crossing.poll(self._future):
                 return False
-            self._close()
-            self.ended = Ended(self._why()) if self._error or self._trap else WELL
+            self._end()
         return True
+
+    def _end(self) -> None:
+        self._close()
+        failed = self._error.value or self._trap.value
+        self.ended = Ended(self._why()) if failed else WELL
 
     def run_until(self, until: float) -> bool:
         """Run until then, of `time.monotonic`, at most, not on a loop's thread; True at the end."""
@@ -161,12 +167,15 @@ class Fiber:
 
     def _close(self) -> None:
         future, self._future = self._future, None
-        native.wasmtime_call_future_delete(future)
+        if future is not None:
+            self._crossing.delete(future)
 
     def _why(self) -> str:
-        if self._error:
-            return _last_line(str(wasmtime.WasmtimeError._from_ptr(self._error)))  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
-        return _last_line(wasmtime.Trap._from_ptr(self._trap).message)  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
+        if self._error.value:
+            error = ctypes.cast(self._error, ctypes.POINTER(ffi.wasmtime_error_t))
+            return _last_line(str(wasmtime.WasmtimeError._from_ptr(error)))  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
+        trap = ctypes.cast(self._trap, ctypes.POINTER(ffi.wasm_trap_t))
+        return _last_line(wasmtime.Trap._from_ptr(trap).message)  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
 
     def __del__(self) -> None:
         """A call that nobody ended is killed."""
@@ -181,12 +190,12 @@ class Blocking:
 
     def __init__(self, store: wasmtime.Store, function: wasmtime.Func, *, ticker: Ticker) -> None:
         self._ticker, self._store, self._function = ticker, store, function
-        self._args: Sequence[int] = ()
+        self._args: list[int] = []
         self.ended: Ended | None = None
 
-    def begin(self, args: Sequence[int] = ()) -> None:
+    def begin(self, argument: int | None = None) -> None:
         """Begin a call; nothing runs before `finish`."""
-        self.ended, self._args = None, args
+        self.ended, self._args = None, [] if argument is None else [argument]
 
     def poll(self) -> bool:
         """Say whether it has ended; nothing runs here."""

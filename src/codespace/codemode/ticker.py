@@ -52,7 +52,8 @@ class Ticker:
     def closed(self, call: object) -> None:
         """The call has ended, or nobody runs it."""
         self._near.discard(id(call))
-        self._far.pop(id(call), None)
+        if self._far:
+            self._far.pop(id(call), None)
 
     def _rouse(self) -> None:
         if self._thread is None:

@@ -17,7 +17,7 @@ from typing import cast
 import wasmtime
 
 from codespace.codemode.machine_code import MachineCode
-from codespace.codemode.native import extern, ffi, has_fibers, native
+from codespace.codemode.native import Crossing, extern, ffi, has_fibers, native
 from codespace.codemode.running import (
     GRACE_SECONDS,
     SLICE_TICKS,
@@ -89,6 +89,7 @@ class Machine:
         self.engine = wasmtime.Engine(self._config())
         self.module = code.load(self.engine, wasm, f"{self.digest.hex()} {self._options()}")
         self.ticker = Ticker(self.engine)
+        self.crossing = Crossing() if self.fibers else None
 
     @classmethod
     def load(cls, *, cache: Path | None = None) -> "Machine":
@@ -182,7 +183,7 @@ class Instance:
     def make_room(self, size: int) -> None:
         """Let the guest grow its place for inputs, if it can."""
         running = self._running(self._inbox)
-        running.begin([size])
+        running.begin(size)
         running.finish(time.monotonic() + GRACE_SECONDS, lambda: None)
 
     def write_input(self, data: bytes, at: int) -> None:
@@ -207,12 +208,15 @@ class Instance:
         ctypes.memmove(self._address + at, data, len(data))
 
     def close(self) -> None:
-        """Give the memory back now."""
+        """Give the memory back now; whoever still looks at it gets an error."""
+        self.view.release()
         self._store.close()
 
     def _running(self, function: wasmtime.Func) -> Running:
-        kind = Fiber if self.machine.fibers else Blocking
-        return kind(self._store, function, ticker=self.machine.ticker)
+        machine = self.machine
+        if machine.crossing is None:
+            return Blocking(self._store, function, ticker=machine.ticker)
+        return Fiber(self._store, function, ticker=machine.ticker, crossing=machine.crossing)
 
 
 def _self_test(machine: Machine) -> bool:

@@ -171,3 +171,136 @@ def compare(arguments: object) -> None:
     assert list(map(repr, [expected])) == list(
         map(repr, [{k: v for k, v in arguments.items() if k == "v"}])  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType] -- from JSON
     )
+
+
+# A replacer of null and a reviver that changes nothing keep the engine to its own long way.
+STRINGIFY = """
+const told = make => { try { return String(make()) } catch (e) { return `${e.name}: ${e.message}` } };
+const wrong = [];
+for (const make of makes) {
+  const short = told(() => JSON.stringify(make())), long = told(() => JSON.stringify(make(), null));
+  if (short !== long) wrong.push([String(make), short, long]);
+}
+return wrong;
+"""
+ODD = [
+    "'\\ud800'",
+    "'a\\udc00b'",
+    "'\\ud83d\\ude00\\ud83d'",
+    "'€\\x01\"\\\\'",
+    "'x'.repeat(300) + '\\x07é'",
+    "`${'ab'.repeat(99)}${'\"'.repeat(9)}`.slice(3)",
+    "NaN",
+    "-Infinity",
+    "0.1 + 0.2",
+    "1e-7",
+    "123456789.125",
+    "() => 1",
+    "Symbol('s')",
+    "5n",
+    "JSON.rawJSON('1')",
+    "{k: undefined, f() {}, s: Symbol('s'), 'q\"€': 1}",
+    "[undefined, () => 1, Symbol('s')]",
+    "(() => { const a = [1]; a.own = 1; a.length = 3; return a })()",
+    "(() => { const o = {a: 1}; o.o = o; return o })()",
+    "(() => { let o = {}; for (let i = 0; i < 300; i++) o = {o}; return o })()",
+    "(() => { const a = []; a.toJSON = () => 5; return a })()",
+    "new (class extends Array {})(1, 2)",
+    "new (class { toJSON() { return {a: this.constructor.name} } })",
+    "Object.create({toJSON() { return 4 }})",
+    "Object.create(new Proxy({}, {get: (_, k) => k === 'toJSON' ? () => 6 : undefined}))",
+    "Object.create({get toJSON() { return () => 7 }})",
+    "Object.create(null)",
+    "new Map([[1, 2]])",
+    "new Uint8Array(3)",
+    "(function () { return arguments })(1, 2)",
+    "globalThis.tools",
+]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_script_s_json_stringify_writes_what_the_engine_s_own_writes(seed: int) -> None:
+    source = random.Random(2000 + seed)
+    made = [expression(source) for _ in range(BATCH)]
+    made += [f"[{odd}, {{a: {odd}}}, {expression(source)}]" for odd in ODD] + ODD
+    makes = ",\n".join(f"() => ({item})" for item in made)
+    assert run(f"const makes = [{makes}];{STRINGIFY}", {}).value == []
+
+
+@pytest.mark.parametrize("place", ["Object.prototype", "Array.prototype", "String.prototype"])
+def test_a_to_json_that_a_script_gives_to_all_objects_is_asked(place: str) -> None:
+    made = run(
+        f"{place}.toJSON = function () {{ return 'asked' }};"
+        "const made = [{a: [1]}, [{a: 1}], 'text'];"
+        "return `${made.map(v => JSON.stringify(v))}=${made.map(v => JSON.stringify(v, null))}`",
+        {},
+    ).value
+    short, long = str(made).split("=")
+    assert short == long
+    assert "asked" in short or place == "String.prototype"
+
+
+PARSE = """
+const wrong = [];
+const told = make => { try { return [make()] } catch (e) { return `${e.name}: ${e.message}` } };
+const same = (a, b) => typeof a !== "object" || a === null || b === null ? Object.is(a, b)
+  : Array.isArray(a) === Array.isArray(b) && Object.getPrototypeOf(a) === Object.getPrototypeOf(b)
+    && Object.getOwnPropertyNames(a).join() === Object.getOwnPropertyNames(b).join()
+    && Object.keys(a).every(k => same(a[k], b[k]));
+for (const text of texts) {
+  const short = told(() => JSON.parse(text)), long = told(() => JSON.parse(text, (k, v) => v));
+  if (!same(short, long)) wrong.push([text, String(short), String(long)]);
+}
+return wrong;
+"""
+ODD_TEXTS = [
+    "",
+    " ",
+    "nul",
+    "NaN",
+    "-Infinity",
+    "[Infinity]",
+    "9007199254740993",
+    "-9007199254740993",
+    "123456789012345678901234567890",
+    "1e400",
+    "-0",
+    "0.1",
+    "1.7976931348623157e308",
+    "4.35",
+    "00",
+    "1.",
+    "-",
+    '"\\ud800"',
+    '"\\ud83d\\ude00"',
+    '"\\u00e9\\x"',
+    '"a\tb"',
+    "\xa0[1]",
+    '{"a":1,"a":2,"b":3,"a":4}',
+    '{"1":1,"0":2,"a":3}',
+    '{"__proto__":{"x":1}}',
+    "[1]]",
+    "[1,]",
+    '"é€"',
+    '"\U0001f600"',
+]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_script_s_json_parse_reads_what_the_engine_s_own_reads(seed: int) -> None:
+    source = random.Random(3000 + seed)
+    texts = [
+        json.dumps(value(source), ensure_ascii=bool(source.randrange(2))) for _ in range(BATCH)
+    ]
+    texts += [spoil(source, text) for text in texts] + ODD_TEXTS
+    found = run(f"const texts = {json.dumps(texts)};{PARSE}", {})
+    assert found.value == []
+
+
+def test_json_that_is_too_deep_for_the_short_way_is_parsed_all_the_same() -> None:
+    deep = "let v = JSON.parse('['.repeat(1500) + ']'.repeat(1500)), n = 0; while (v) { v = v[0]; n++ }"
+    assert run(f"{deep} return n", {}).value == 1500
+
+
+def test_parsed_numbers_are_never_big_integers() -> None:
+    assert run("return typeof JSON.parse('9007199254740993')", {}).value == "number"

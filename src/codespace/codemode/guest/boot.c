@@ -25,10 +25,21 @@ static void install_console(JSContext *ctx, JSValueConst global)
     install(ctx, global, "console", console);
 }
 
+static void install_json(JSContext *ctx, JSValueConst global)
+{
+    JSValue json = JS_GetPropertyStr(ctx, global, "JSON");
+    install_function(ctx, json, "stringify", json_stringify, 3);
+    install_function(ctx, json, "parse", json_parse, 2);
+    JS_FreeValue(ctx, json);
+}
+
 static void install_globals(JSContext *ctx, JSValueConst global)
 {
     install_magic(ctx, global, "text", write_text, 1, 0);
     install_console(ctx, global);
+#ifdef FAST_JSON
+    install_json(ctx, global);
+#endif
     install_function(ctx, global, "image", write_image, 1);
     install_function(ctx, global, "store", store_set, 2);
     install_function(ctx, global, "load", store_get, 1);

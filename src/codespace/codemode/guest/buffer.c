@@ -82,15 +82,51 @@ static bool put_decimal(JSContext *ctx, struct buffer *b, uint32_t value)
 
 static const char hex_digits[] = "0123456789abcdef";
 
+/* A UTF-16 unit as JSON escapes it; returns the length. */
+static uint32_t escape_text(char text[6], uint32_t c)
+{
+    static const char from[] = "\b\f\n\r\t\"\\", to[] = "bfnrt\"\\";
+    const char *found = c && c < 0x80 ? strchr(from, c) : NULL;
+    text[0] = '\\';
+    text[1] = found ? to[found - from] : 'u';
+    for (int i = 0; i < 4; i++)
+        text[2 + i] = hex_digits[c >> (12 - 4 * i) & 15];
+    return found ? 2 : 6;
+}
+
 static bool put_escape(JSContext *ctx, struct buffer *b, uint32_t c)
 {
-    char text[6] = {'\\', 'u', '0', '0', hex_digits[c >> 4 & 15], hex_digits[c & 15]};
-    static const char from[] = "\b\f\n\r\t\"\\", to[] = "bfnrt\"\\";
-    const char *found = c ? strchr(from, c) : NULL;
-    if (!found)
-        return put(ctx, b, text, 6);
-    text[1] = to[found - from];
-    return put(ctx, b, text, 2);
+    char text[6];
+    return put(ctx, b, text, escape_text(text, c));
+}
+
+static inline bool is_special(uint32_t c)
+{
+    return c < 0x20 || c == '"' || c == '\\';
+}
+
+/* The high bits of those of eight bytes that a JSON string cannot hold as they are. */
+static inline uint64_t special_bits(uint64_t eight)
+{
+    const uint64_t ones = 0x0101010101010101, highs = ones << 7;
+    uint64_t quote = eight ^ ones * '"', slash = eight ^ ones * '\\';
+    return (((eight - ones * 0x20) & ~eight) | ((quote - ones) & ~quote) | ((slash - ones) & ~slash)) & highs;
+}
+
+/* How many bytes at the start of `s` a JSON string holds as they are. */
+static inline uint32_t plain_run(const uint8_t *s, uint32_t n)
+{
+    uint32_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        uint64_t eight, bits;
+        memcpy(&eight, s + i, 8);
+        bits = special_bits(eight);
+        if (bits)
+            return i + __builtin_ctzll(bits) / 8;
+    }
+    while (i < n && !is_special(s[i]))
+        i++;
+    return i;
 }
 
 /* UTF-8 text as a JSON string, with its quotes. */
@@ -142,11 +178,6 @@ static inline uint8_t *utf8_put(uint8_t *to, uint32_t c)
         *to++ = 0x80 | (c & 63);
     }
     return to;
-}
-
-static inline bool is_special(uint32_t c)
-{
-    return c < 0x20 || c == '"' || c == '\\';
 }
 
 /* A string of the engine as UTF-8; with `quoted`, as a JSON string. */

@@ -20,5 +20,6 @@
 #include "json_read.c"
 #include "report.c"
 #include "bridge.c"
+#include "script_json.c"
 #include "boot.c"
 #include "step.c"

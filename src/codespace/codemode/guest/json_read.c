@@ -12,6 +12,7 @@ struct reader {
     JSValue *stack;          /* values of the containers being read */
     uint32_t used, cap;
     uint32_t depth;
+    bool is_script; /* JSON.parse: numbers are doubles, and no more than JSON is taken */
 };
 
 static JSShape *row_shapes[SHAPE_DEPTH];
@@ -20,7 +21,7 @@ static JSValue read_value(struct reader *r);
 
 static JSValue read_fail(struct reader *r)
 {
-    return JS_ThrowSyntaxError(r->ctx, "the host's value is not JSON");
+    return JS_ThrowSyntaxError(r->ctx, "the value is not JSON");
 }
 
 static inline void skip_space(struct reader *r)
@@ -115,7 +116,14 @@ fail:
 static JSValue read_string(struct reader *r)
 {
     const uint8_t *start = r->at, *p = start;
-    uint8_t all = 0;
+    uint64_t all = 0;
+    for (uint64_t eight, bits; r->end - p >= 8; p += 8) {
+        memcpy(&eight, p, 8);
+        bits = special_bits(eight);
+        if (bits)
+            break;
+        all |= eight;
+    }
     while (*p >= 0x20 && *p != '"' && *p != '\\')
         all |= *p++;
     r->at = p;
@@ -124,7 +132,7 @@ static JSValue read_string(struct reader *r)
     r->at++;
     if (p == start)
         return js_empty_string(r->ctx->rt);
-    if (all < 0x80)
+    if (!(all & 0x8080808080808080))
         return js_new_string8_len(r->ctx, (const char *)start, p - start);
     return JS_NewStringLen(r->ctx, (const char *)start, p - start);
 }
@@ -143,6 +151,12 @@ static JSValue read_bigint(struct reader *r, const uint8_t *start)
     return big ? JS_CompactBigInt(r->ctx, big) : JS_EXCEPTION;
 }
 
+static JSValue read_double(struct reader *r, const uint8_t *start)
+{
+    JSATODTempMem temp;
+    return JS_NewFloat64(r->ctx, js_atod((const char *)start, NULL, 10, 0, &temp));
+}
+
 static JSValue read_number(struct reader *r)
 {
     const uint8_t *start = r->at, *p = start;
@@ -157,8 +171,8 @@ static JSValue read_number(struct reader *r)
         return read_fail(r);
     if (*p != '.' && *p != 'e' && *p != 'E') {
         r->at = p;
-        if (count > 18 || n > 9007199254740991)
-            return read_bigint(r, start);
+        if (unlikely(count > 18 || n > 9007199254740991))
+            return r->is_script ? read_double(r, start) : read_bigint(r, start);
         if (negative)
             return n ? JS_NewInt64(r->ctx, -(int64_t)n) : js_float64(-0.0);
         return JS_NewInt64(r->ctx, n);
@@ -177,9 +191,8 @@ static JSValue read_number(struct reader *r)
         while (*p >= '0' && *p <= '9')
             p++;
     }
-    JSATODTempMem temp;
     r->at = p;
-    return JS_NewFloat64(r->ctx, js_atod((const char *)start, NULL, 10, 0, &temp));
+    return read_double(r, start);
 }
 
 static JSValue read_word(struct reader *r)
@@ -188,7 +201,7 @@ static JSValue read_word(struct reader *r)
         const char *text;
         int kind;
     } words[] = {{"true", 0}, {"false", 1}, {"null", 2}, {"NaN", 3}, {"Infinity", 4}, {"-Infinity", 5}};
-    for (int i = 0; i < countof(words); i++) {
+    for (int i = 0; i < (r->is_script ? 3 : countof(words)); i++) {
         size_t n = strlen(words[i].text);
         if (r->end - r->at < n || memcmp(r->at, words[i].text, n))
             continue;
@@ -462,8 +475,11 @@ static JSValue read_object(struct reader *r)
 
 static JSValue read_container(struct reader *r, bool is_array)
 {
-    if (r->depth >= READ_DEPTH || js_check_stack_overflow(r->ctx->rt, 0))
+    if (r->depth >= READ_DEPTH || js_check_stack_overflow(r->ctx->rt, 0)) {
+        if (r->is_script)
+            return read_fail(r);
         return throw_limit(r->ctx, "nesting", "the value is nested deeper than %d levels", READ_DEPTH);
+    }
     r->at++;
     r->depth++;
     JSValue v = is_array ? read_array(r) : read_object(r);
@@ -494,16 +510,21 @@ static JSValue read_value(struct reader *r)
     }
 }
 
+static JSValue read_whole(struct reader *r)
+{
+    JSValue v = read_value(r);
+    skip_space(r);
+    if (!JS_IsException(v) && r->at != r->end) {
+        JS_FreeValue(r->ctx, v);
+        v = read_fail(r);
+    }
+    js_free(r->ctx, r->stack);
+    return v;
+}
+
 /* The value of a JSON text that a NUL follows. */
 static JSValue json_read(JSContext *ctx, const uint8_t *text, uint32_t n)
 {
     struct reader r = {.ctx = ctx, .at = text, .end = text + n};
-    JSValue v = read_value(&r);
-    skip_space(&r);
-    if (!JS_IsException(v) && r.at != r.end) {
-        JS_FreeValue(ctx, v);
-        v = read_fail(&r);
-    }
-    js_free(ctx, r.stack);
-    return v;
+    return read_whole(&r);
 }
