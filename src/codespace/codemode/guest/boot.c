@@ -131,6 +131,33 @@ static void boot_library(JSContext *ctx, JSValueConst global)
     JS_FreeValue(ctx, maker);
 }
 
+/* A script's own data must not be strewn over the image: it would make a page of each VM's own out
+   of every page that has a hole. Blocks that the start-up left free are never given out again, and
+   the lists of what comes later do not go through what was there before. */
+static void close_arenas(JSArenaState *s)
+{
+    struct list_head *el, *next;
+    for (int i = 0; i < JS_ARENA_BLOCK_SIZE_COUNT; i++) {
+        list_for_each_safe(el, next, &s->free_arena_list[i]) {
+            list_del(el);
+            init_list_head(el); /* it is taken out once more when its last block is freed */
+        }
+        list_del(&s->arena_list[i]); /* a ring without a head is left */
+        init_list_head(&s->arena_list[i]);
+    }
+}
+
+static void close_holes(void)
+{
+    char *end = malloc(65536), *block;
+    for (size_t size = 32768; size >= 16; size /= 2) {
+        while ((block = malloc(size)) && block < end)
+            ;
+        free(block);
+    }
+    free(end);
+}
+
 __attribute__((export_name("boot"))) void boot(void)
 {
     static const char *const absent[] = {"SharedArrayBuffer", "Atomics", "performance", "navigator", "gc"};
@@ -160,6 +187,8 @@ __attribute__((export_name("boot"))) void boot(void)
     JS_SetHostPromiseRejectionTracker(guest.rt, track_rejection, NULL);
     JS_SetPromiseHook(guest.rt, on_promise, NULL);
     JS_RunGC(guest.rt);
+    close_arenas(&guest.rt->arena_state);
+    close_holes();
 }
 
 /* Where the struct shared with the host is; the build asks once and writes it down. */
