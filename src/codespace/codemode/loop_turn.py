@@ -14,17 +14,22 @@ class LoopTurn:
 
     def __init__(self) -> None:
         self._since: float | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def used_up(self) -> bool:
         """Whether it is time for others."""
-        return self._since is not None and time.perf_counter() - self._since > MOST_SECONDS
+        if self._since is None or time.perf_counter() - self._since <= MOST_SECONDS:
+            return False
+        # A loop that was closed in between will not say that its turn is over.
+        return self._loop is asyncio.get_running_loop()
 
     def taken_since(self, began: float) -> None:
         """Note that one took time of this turn, from `began` of `time.perf_counter` on."""
-        if self._since is None:
-            self._since = began
-            asyncio.get_running_loop().call_soon(self._over)
+        loop = asyncio.get_running_loop()
+        if self._since is None or self._loop is not loop:
+            self._since, self._loop = began, loop
+            loop.call_soon(self._over)
 
     async def begin(self) -> None:
         """Wait for a turn with time left, and take of it."""

@@ -39,3 +39,21 @@ async def test_a_turn_with_time_left_is_entered_at_once() -> None:
     await turn.begin()
 
     assert order == []
+
+
+def test_a_turn_of_a_loop_that_was_closed_is_over() -> None:
+    turn = LoopTurn()
+
+    async def take() -> None:
+        turn.taken_since(time.perf_counter() - 2 * MOST_SECONDS)
+        asyncio.get_running_loop().stop()
+
+    loop = asyncio.new_event_loop()
+    loop.create_task(take())
+    loop.run_forever()
+    loop.close()
+
+    async def look() -> bool:
+        return turn.used_up
+
+    assert not asyncio.run(look())
