@@ -49,8 +49,9 @@ def test_a_turn_of_a_loop_that_was_closed_is_over() -> None:
         asyncio.get_running_loop().stop()
 
     loop = asyncio.new_event_loop()
-    loop.create_task(take())
+    task = loop.create_task(take())
     loop.run_forever()
+    assert task.done()
     loop.close()
 
     async def look() -> bool:
