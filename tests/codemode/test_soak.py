@@ -65,7 +65,10 @@ async def test_a_soak_leaves_memory_flat_and_every_honest_run_right() -> None:
                 code, expected = chance.choice(list(HONEST.items()))
                 n = next(numbers)
                 outcome = await sandbox.run(code, args={"n": n})
-                assert (outcome.status, outcome.value) == (RunStatus.COMPLETED, expected(n)), code
+                assert (outcome.status, outcome.value) == (RunStatus.COMPLETED, expected(n)), (
+                    code,
+                    outcome.error,
+                )
                 runs["honest"] += 1
 
         async def soak(seconds: float) -> None:

@@ -117,8 +117,18 @@ class Steps:
         except CodeSpaceError as error:
             self._rest = partial(self._advance_without_room, deliveries, error)
             return None
+        if self._turn.used_up:
+            self._rest = partial(self._run_in_next_turn, turn)
+            return None
+        return self._run_a_slice(turn)
+
+    async def _run_in_next_turn(self, turn: Turn) -> list[Operation] | None:
+        await self._turn.begin()
+        return self._run_a_slice(turn)
+
+    def _run_a_slice(self, turn: Turn) -> list[Operation] | None:
         started = time.perf_counter()
-        ended = not self._turn.used_up and turn.poll()
+        ended = turn.poll()
         self.engine_seconds += time.perf_counter() - started
         if not ended:
             self._turn.taken_since(started)

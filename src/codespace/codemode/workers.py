@@ -60,6 +60,7 @@ class Workers:
         self._most = most
         self._alive = self._idle = 0
         self._waiting: deque[_Job] = deque()
+        self._prefers_fresh = False
         self._news = threading.Condition()
 
     def finish(self, step: Step, *, seconds: float, deadline: float) -> Future[Spent]:
@@ -96,23 +97,33 @@ class Workers:
                 self._alive -= 1
                 return None
             now = time.monotonic()
-            late = next((each for each in self._waiting if each.deadline <= now), None)
-            if late is None:
-                return self._waiting.popleft()
-            self._waiting.remove(late)
-            return late
+            chosen = next((each for each in self._waiting if each.deadline <= now), None)
+            if chosen is None:
+                chosen = self._fresh() or self._waiting[0]
+            self._waiting.remove(chosen)
+            return chosen
+
+    def _fresh(self) -> "_Job | None":
+        # Every second turn is for a step that has had none: most are short, and would else wait
+        # behind all that compute.
+        self._prefers_fresh = not self._prefers_fresh
+        if not self._prefers_fresh:
+            return None
+        return next((each for each in self._waiting if each.is_fresh), None)
 
 
 class _Job:
     def __init__(self, step: Step, seconds: float, deadline: float) -> None:
         self.step, self.deadline = step, deadline
         self.told: Future[Spent] = Future()
+        self.is_fresh = True
         self._allowed = seconds
         self._took = 0.0
         self._stopped = self._overdue = False
 
     def take_turn(self) -> bool:
         """Run for a share; True when the step has ended."""
+        self.is_fresh = False
         if not self.step.pausable:
             return self._run_whole()
         began, now = time.thread_time(), time.monotonic()

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from concurrent.futures import Future
 
 import pytest
 
@@ -9,7 +10,7 @@ from codespace.codemode.machine_code import MachineCode
 from codespace.codemode.protocol import Returned, Status
 from codespace.codemode.vm import Turn, Vm
 from codespace.codemode.wasm import GUEST, Machine
-from codespace.codemode.workers import SHARE_SECONDS, Workers
+from codespace.codemode.workers import SHARE_SECONDS, Spent, Workers
 from doubles.machines import CODE, machine, opening
 
 ENDLESS = "while (true) {}"
@@ -96,6 +97,27 @@ def test_the_steps_take_turns() -> None:
         each.result(30)
 
     assert "".join(order) == "abcaca"
+
+
+def test_a_step_that_had_no_turn_does_not_wait_behind_all_that_had_one() -> None:
+    order: list[str] = []
+    gate, workers = Gate(), Workers(1)
+    later: list[Future[Spent]] = []
+
+    class Adding(Noting):
+        def run_until(self, until: float) -> bool:
+            if self.turns == 2:
+                later.append(workers.finish(Noting(order, "x", 1), seconds=60, deadline=far()))
+            return super().run_until(until)
+
+    steps = (gate, Adding(order, "a", 3), Noting(order, "b", 3), Noting(order, "c", 3))
+    told = [workers.finish(step, seconds=60, deadline=far()) for step in steps]
+    gate.opened.set()
+    for each in told:
+        each.result(30)
+
+    assert later[0].done()
+    assert "".join(order) == "abcabxcabc"
 
 
 def test_what_is_over_its_deadline_comes_first_and_says_so() -> None:
