@@ -171,7 +171,7 @@ def define(
             checked = params.model_validate(arguments)
         except ValidationError as error:
             raise invalid_argument(name, error) from None
-        _require_unicode(name, dict(checked))
+        _require_unicode(name, vars(checked))
 
         async def run(call: Call) -> Json:
             return (await handler(checked, call)).model_dump(
@@ -227,8 +227,9 @@ def _admits_integer(annotation: object) -> bool:
 
 def _require_unicode(tool: str, arguments: Json) -> None:
     # JSON can carry half a surrogate pair; UTF-8, and so every file, pipe and database, cannot.
-    broken = _broken_text((), arguments)
-    if broken is not None:
+    for name, value in arguments.items():
+        if (broken := _broken_text((name,), value)) is None:
+            continue
         problem = "Text should be valid Unicode, without lone surrogates"
         raise _misfit(tool, [{"path": _place(broken), "problem": problem}])
 
@@ -236,17 +237,24 @@ def _require_unicode(tool: str, arguments: Json) -> None:
 def _broken_text(place: tuple[int | str, ...], value: object) -> tuple[int | str, ...] | None:
     if isinstance(value, str):
         return None if _is_unicode(value) else place
-    items: Iterable[tuple[int | str, object]] = ()
+    items: Iterable[tuple[int | str, object]]
     if isinstance(value, Mapping):
         pairs = cast("Mapping[str, object]", value).items()
         # A key is looked at, too.
         items = [(key, part) for key, item in pairs for part in (key, item)]
     elif isinstance(value, list):
         items = enumerate(cast("list[object]", value))
-    return next(filter(None, (_broken_text((*place, key), part) for key, part in items)), None)
+    else:
+        return None
+    for key, part in items:
+        if (found := _broken_text((*place, key), part)) is not None:
+            return found
+    return None
 
 
 def _is_unicode(text: str) -> bool:
+    if text.isascii():
+        return True
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -4,7 +4,7 @@ import logging
 import secrets
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.ids import WorkspaceId
@@ -79,7 +79,7 @@ class Dispatcher:
         if workspace is None:
             raise workspace_not_found(bound.workspace_id)
         authorize(workspace, tool.effect)
-        return await bound.run(replace(call, workspace=workspace))
+        return await bound.run(Call(workspace, call.report, call.owned))
 
 
 def workspace_not_found(workspace_id: WorkspaceId) -> CodeSpaceError:
