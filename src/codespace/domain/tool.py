@@ -4,14 +4,17 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypedDict, TypeVar, Unpack, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic.json_schema import models_json_schema
+from pydantic_core import ErrorDetails
 
 from codespace.domain.effect import Effect
 from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.ids import WorkspaceId
+from codespace.domain.near import near
 from codespace.domain.workspace import Workspace
 
 Json = Mapping[str, object]
@@ -170,7 +173,7 @@ def define(
         try:
             checked = params.model_validate(arguments)
         except ValidationError as error:
-            raise invalid_argument(name, error) from None
+            raise invalid_argument(name, error, _unmeant(params, arguments)) from None
         _require_unicode(name, vars(checked))
 
         async def run(call: Call) -> Json:
@@ -195,15 +198,36 @@ def define(
     )
 
 
-def invalid_argument(tool: str, error: ValidationError) -> CodeSpaceError:
-    """Turn pydantic's findings into one error that names places and never repeats values."""
+def invalid_argument(
+    tool: str, error: ValidationError, unmeant: Sequence[str] = ()
+) -> CodeSpaceError:
+    """Turn pydantic's findings into one error that names places and never repeats values.
+
+    `unmeant` are the names that were given and are none of the tool's: where one is much like a
+    name that is missing, that is said.
+    """
     return _misfit(
         tool,
         [
-            {"path": _place(item["loc"]), "problem": re.sub(r"\s+", " ", item["msg"]).rstrip(". ")}
+            {"path": _place(item["loc"]), "problem": _problem(item, unmeant)}
             for item in error.errors(include_url=False, include_input=False, include_context=False)
         ],
     )
+
+
+def _problem(item: ErrorDetails, unmeant: Sequence[str]) -> str:
+    said = re.sub(r"\s+", " ", item["msg"]).rstrip(". ")
+    if item["type"] != "missing" or len(item["loc"]) != 1:
+        return said
+    mistaken = near(str(item["loc"][0]), unmeant) or (unmeant if len(unmeant) == 1 else ())
+    return f"{said}; {_place((mistaken[0],))!r} is no argument of it" if mistaken else said
+
+
+def _unmeant(params: type[Params], arguments: object) -> list[str]:
+    if not isinstance(arguments, Mapping):
+        return []
+    given = islice(map(str, cast("Json", arguments)), PROBLEMS_MAX)
+    return [name for name in given if name not in params.model_fields]
 
 
 def _misfit(tool: str, problems: list[dict[str, str]]) -> CodeSpaceError:
