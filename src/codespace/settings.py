@@ -3,7 +3,6 @@
 The only reader of the environment. Flags win over the environment, the environment over the file.
 """
 
-import difflib
 import json
 import os
 import re
@@ -18,6 +17,7 @@ from pydantic import ConfigDict, Field, ValidationError, field_validator, model_
 from codespace.domain.attribute_docs import Described
 from codespace.domain.errors import CodeSpaceError
 from codespace.domain.ids import WorkspaceId
+from codespace.domain.near import meant
 from codespace.domain.run_limits import RunLimits
 from codespace.domain.workspace import Approvals, Environment, Network, Profile
 from codespace.policy.addresses import is_host, is_loopback
@@ -331,8 +331,7 @@ def _unknown(place: tuple[int | str, ...]) -> str:
 
 
 def _is_no_setting(word: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(word, list(known), n=1)
-    return "is not a setting" + (f" (did you mean {near[0]}?)" if near else "")
+    return f"is not a setting{meant(word, known)}"
 
 
 def _command_environment(settings: Settings, environ: Mapping[str, str]) -> CommandEnvironment:

@@ -13,10 +13,9 @@ from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, Streamable
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from codespace.adapters.http_answers import OneAnswer
 from codespace.adapters.http_guard import Access, Guard
-from codespace.adapters.http_ids import WholeIds
 from codespace.adapters.http_protocol import GRANTED, Patience, protocol_for
-from codespace.adapters.late import LateSends
 from codespace.domain.limits import Limits
 
 MCP_PATH = "/mcp"
@@ -43,7 +42,7 @@ class HttpServer:
 
 def build_app(manager: StreamableHTTPSessionManager, access: Access) -> ASGIApp:
     """Return the ASGI application. Every route is inside the guard."""
-    mcp = WholeIds(LateSends(StreamableHTTPASGIApp(manager)))
+    mcp = OneAnswer(StreamableHTTPASGIApp(manager))
     nothing = PlainTextResponse("Not Found", 404)
 
     async def route(scope: Scope, receive: Receive, send: Send) -> None:
@@ -96,6 +95,7 @@ async def serve_http(
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,
         timeout_graceful_shutdown=STREAM_END_SECONDS,
     )
     http, ended = _Uvicorn(config), anyio.Event()

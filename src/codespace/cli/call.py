@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -14,9 +14,18 @@ from codespace.adapters.client import FAILURES, TurnedAwayError, connect_http
 from codespace.bootstrap import Gateway, open_gateway
 from codespace.cli.flags import Directory, Flags, load_settings
 from codespace.domain.errors import CodeSpaceError
+from codespace.domain.near import meant
 from codespace.domain.tool import Json, Tool
-from codespace.gateway.toolbox import Toolbox
 from codespace.settings import SettingsError, read_token_file
+
+SHOWN_CHARS = 60
+_WANTED = {
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": 'a JSON list, such as ["ls", "-l"]',
+    "object": 'a JSON object, such as {"name": "text"}',
+}
 
 
 def call(
@@ -98,7 +107,7 @@ async def _call_local(
 ) -> int:
     found = gateway.toolbox.get(tool)
     if found is None:
-        raise SettingsError(f"no tool is named {tool!r}; there are {_names(gateway.toolbox)}")
+        raise _no_tool(tool, gateway.toolbox.names)
     given = _arguments(found.input_schema, arguments, json_text)
     if len(gateway.workspaces) == 1 and "workspace_id" in _required(found.input_schema):
         given.setdefault("workspace_id", next(iter(gateway.workspaces)))
@@ -114,13 +123,16 @@ async def _call_remote(
     async with connect_http(url, token=token) as connection:
         schemas = await connection.input_schemas()
         if tool not in schemas:
-            raise SettingsError(f"no tool is named {tool!r}; there are {', '.join(schemas)}")
+            raise _no_tool(tool, schemas)
         answer = await connection.call(tool, _arguments(schemas[tool], arguments, json_text))
         return _print(answer.body, is_error=answer.is_error)
 
 
-def _names(toolbox: Toolbox) -> str:
-    return ", ".join(toolbox.names)
+def _no_tool(name: str, known: Iterable[str]) -> SettingsError:
+    names = list(known)
+    return SettingsError(
+        f"no tool is named {name!r}{meant(name, names)}; there are {', '.join(names)}"
+    )
 
 
 def _print(body: Json, *, is_error: bool) -> int:
@@ -141,8 +153,16 @@ def _arguments(
         key, equals, text = argument.partition("=")
         if not key or not equals:
             raise SettingsError(f"{argument!r} is not key=value")
+        _require_no_slip(schema, key)
         given[key] = _value(schema, key, text)
     return given
+
+
+def _require_no_slip(schema: Json, key: str) -> None:
+    # A tool ignores what it does not know; a preview whose `check_only` has a slip would write.
+    known = _properties(schema)
+    if key not in known and (question := meant(key, known)):
+        raise SettingsError(f"there is no argument {key!r}{question}")
 
 
 def _value(schema: Json, key: str, text: str) -> object:
@@ -153,22 +173,27 @@ def _value(schema: Json, key: str, text: str) -> object:
             text = Path(text[1:]).read_text(encoding="utf-8")
         except (OSError, ValueError):
             raise SettingsError(f"{key}: the file {text[1:]!r} cannot be read as text") from None
-    return text if _takes_text(schema, key) else _parse(key, text)
+    kinds = _kinds(schema, key)
+    return text if "string" in kinds else _parse(key, text, kinds)
 
 
-def _takes_text(schema: Json, key: str) -> bool:
-    properties = cast("Mapping[str, Mapping[str, object]]", schema.get("properties", {}))
-    field = properties.get(key, {"type": "string"})
+def _properties(schema: Json) -> Mapping[str, Mapping[str, object]]:
+    return cast("Mapping[str, Mapping[str, object]]", schema.get("properties", {}))
+
+
+def _kinds(schema: Json, key: str) -> list[str]:
+    field = _properties(schema).get(key, {"type": "string"})
     choices = cast("list[Mapping[str, object]]", field.get("anyOf", [field]))
-    return any(choice.get("type") == "string" for choice in choices)
+    return [str(choice.get("type")) for choice in choices]
 
 
 def _required(schema: Json) -> list[str]:
     return cast("list[str]", schema.get("required", []))
 
 
-def _parse(key: str, text: str) -> object:
+def _parse(key: str, text: str, kinds: Sequence[str] = ()) -> object:
     try:
         return cast("object", json.loads(text))
     except ValueError:
-        raise SettingsError(f"{key}: takes JSON, and this is not") from None
+        wanted = next((_WANTED[kind] for kind in kinds if kind in _WANTED), "JSON")
+        raise SettingsError(f"{key}: takes {wanted}, not {text[:SHOWN_CHARS]!r}") from None

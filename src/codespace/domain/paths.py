@@ -22,7 +22,7 @@ def clean(path: str) -> str:
     if path.startswith("/"):
         raise _escape(path, "is absolute; give it relative to the workspace's root")
     if "\0" in path:
-        raise _escape(path, "holds a NUL character")
+        raise _escape(path, "holds a NUL character; leave it out")
     parts = [part for part in path.split("/") if part not in ("", ".")]
     if ".." in parts:
         raise _escape(path, "holds '..'; name the file from the workspace's root")

@@ -4,15 +4,18 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypedDict, TypeVar, Unpack, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic.json_schema import models_json_schema
+from pydantic_core import ErrorDetails
 
 from codespace.domain.attribute_docs import Described
 from codespace.domain.effect import Effect
 from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.ids import WorkspaceId
+from codespace.domain.near import near
 from codespace.domain.workspace import Workspace
 
 Json = Mapping[str, object]
@@ -169,8 +172,8 @@ def define(
         try:
             checked = params.model_validate(arguments)
         except ValidationError as error:
-            raise invalid_argument(name, error) from None
-        _require_unicode(name, dict(checked))
+            raise invalid_argument(name, error, _unmeant(params, arguments)) from None
+        _require_unicode(name, vars(checked))
 
         async def run(call: Call) -> Json:
             return (await handler(checked, call)).model_dump(
@@ -194,15 +197,36 @@ def define(
     )
 
 
-def invalid_argument(tool: str, error: ValidationError) -> CodeSpaceError:
-    """Turn pydantic's findings into one error that names places and never repeats values."""
+def invalid_argument(
+    tool: str, error: ValidationError, unmeant: Sequence[str] = ()
+) -> CodeSpaceError:
+    """Turn pydantic's findings into one error that names places and never repeats values.
+
+    `unmeant` are the names that were given and are none of the tool's: where one is much like a
+    name that is missing, that is said.
+    """
     return _misfit(
         tool,
         [
-            {"path": _place(item["loc"]), "problem": re.sub(r"\s+", " ", item["msg"]).rstrip(". ")}
+            {"path": _place(item["loc"]), "problem": _problem(item, unmeant)}
             for item in error.errors(include_url=False, include_input=False, include_context=False)
         ],
     )
+
+
+def _problem(item: ErrorDetails, unmeant: Sequence[str]) -> str:
+    said = re.sub(r"\s+", " ", item["msg"]).rstrip(". ")
+    if item["type"] != "missing" or len(item["loc"]) != 1:
+        return said
+    mistaken = near(str(item["loc"][0]), unmeant) or (unmeant if len(unmeant) == 1 else ())
+    return f"{said}; {_place((mistaken[0],))!r} is no argument of it" if mistaken else said
+
+
+def _unmeant(params: type[Params], arguments: object) -> list[str]:
+    if not isinstance(arguments, Mapping):
+        return []
+    given = islice(map(str, cast("Json", arguments)), PROBLEMS_MAX)
+    return [name for name in given if name not in params.model_fields]
 
 
 def _misfit(tool: str, problems: list[dict[str, str]]) -> CodeSpaceError:
@@ -253,17 +277,24 @@ def _all_unicode(arguments: Json) -> bool:
 def _broken_text(place: tuple[int | str, ...], value: object) -> tuple[int | str, ...] | None:
     if isinstance(value, str):
         return None if _is_unicode(value) else place
-    items: Iterable[tuple[int | str, object]] = ()
+    items: Iterable[tuple[int | str, object]]
     if isinstance(value, Mapping):
         pairs = cast("Mapping[str, object]", value).items()
         # A key is looked at, too.
         items = [(key, part) for key, item in pairs for part in (key, item)]
     elif isinstance(value, list):
         items = enumerate(cast("list[object]", value))
-    return next(filter(None, (_broken_text((*place, key), part) for key, part in items)), None)
+    else:
+        return None
+    for key, part in items:
+        if (found := _broken_text((*place, key), part)) is not None:
+            return found
+    return None
 
 
 def _is_unicode(text: str) -> bool:
+    if text.isascii():
+        return True
     try:
         text.encode()
     except UnicodeEncodeError:

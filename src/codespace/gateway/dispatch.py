@@ -4,7 +4,7 @@ import logging
 import secrets
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import anyio.to_thread
 
@@ -85,7 +85,7 @@ class Dispatcher:
         if workspace is None:
             raise workspace_not_found(bound.workspace_id)
         authorize(workspace, tool.effect)
-        return await bound.run(replace(call, workspace=workspace))
+        return await bound.run(Call(workspace, call.report, call.owned))
 
 
 async def _bound(tool: Tool, arguments: Json) -> BoundCall:

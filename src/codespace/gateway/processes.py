@@ -111,7 +111,7 @@ def check_argv(argv: Sequence[str], limits: Limits) -> None:
         if "\0" in argument:
             raise CodeSpaceError(
                 ErrorCode.INVALID_COMMAND,
-                f"Argument {index} holds a NUL character, which no program can be given.",
+                f"Argument {index} holds a NUL character, which no program takes; leave it out.",
                 details={"argument": index},
             )
     for name, actual, limit in (

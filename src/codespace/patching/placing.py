@@ -98,6 +98,7 @@ def _not_found(
     elsewhere = finder.seek(pattern, 0)
     if elsewhere is None:
         problem = f"no match for {what} {_scope(cursor, eof=eof)}; {_difference(near)}"
+        problem += "; read the file again"
     else:
         details["elsewhere"] = elsewhere + 1
         problem = f"the match for {what} is line {elsewhere + 1}, {_reach(cursor, elsewhere)}"

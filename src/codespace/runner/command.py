@@ -118,7 +118,7 @@ def _absolute_only(search_path: str) -> str:
 def _invalid(at: int, what: str) -> CodeSpaceError:
     return CodeSpaceError(
         ErrorCode.INVALID_COMMAND,
-        f"Argument {at} of the command holds {what}.",
+        f"Argument {at} of the command holds {what}; leave it out.",
         details={"argument": at},
     )
 

@@ -23,12 +23,9 @@ _CONTENT = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _CHUNK_BYTES = 1024 * 1024
 
 _CODES = {
-    errno.ENOENT: (ErrorCode.FILE_NOT_FOUND, "does not exist"),
-    errno.ENOTDIR: (ErrorCode.PATH_NOT_DIRECTORY, "leads through something that is no directory"),
-    errno.ELOOP: (
-        ErrorCode.SYMLINK_REJECTED,
-        "leads through a symbolic link; name the real file instead",
-    ),
+    errno.ENOENT: (ErrorCode.FILE_NOT_FOUND, "does not exist; find lists what there is"),
+    errno.ENOTDIR: (ErrorCode.PATH_NOT_DIRECTORY, "leads through no directory; look with find"),
+    errno.ELOOP: (ErrorCode.SYMLINK_REJECTED, "leads through a link; name the real file instead"),
     errno.EISDIR: (ErrorCode.IS_A_DIRECTORY, "is a directory; name a file in it"),
 }
 
@@ -319,9 +316,9 @@ def _why_blocked(
     if stat.S_ISDIR(mode):
         return failure(path, BlockingIOError(errno.EAGAIN, "changed while it was resolved"))
     if stat.S_ISLNK(mode):
-        code, what = ErrorCode.SYMLINK_REJECTED, "which is a symbolic link"
+        code, what = ErrorCode.SYMLINK_REJECTED, "which is a symbolic link; name the real file"
     elif stat.S_ISREG(mode):
-        code, what = ErrorCode.PATH_NOT_DIRECTORY, "which is no directory"
+        code, what = ErrorCode.PATH_NOT_DIRECTORY, "which is no directory; find lists what there is"
     else:
         code, what = ErrorCode.SPECIAL_FILE_REJECTED, "which is a device, socket or FIFO"
     return refusal(path, code, f"leads through {shown(component)}, {what}", component=component)

@@ -319,3 +319,34 @@ async def test_a_tool_may_keep_its_nulls_and_have_words_and_a_view_of_its_own() 
     assert made.show is not None
     assert made.show(body) == [{"type": "text", "text": "a"}]
     assert (tool().show, tool().takes_lease) == (None, False)
+
+
+class Named(Params):
+    """Two arguments that must be there."""
+
+    path: str
+    command: str
+
+
+async def named(params: Named, call: Call) -> Echo:
+    """Say the path."""
+    return Echo(text=params.path)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"pth": "a", "command": "x", "other": 1}, "Field required; 'pth' is no argument of it"),
+        ({"cmd": "a", "path": "x"}, "Field required; 'cmd' is no argument of it"),
+        ({"script": "a", "path": "x"}, "Field required; 'script' is no argument of it"),
+        ({"a": 1, "b": 2, "path": "x"}, "Field required"),
+        ({"path": "x"}, "Field required"),
+        ({"pth\ud800\n": "a", "command": "x"}, r"Field required; 'pth\\ud800\\n' is no argument"),
+    ],
+)
+def test_a_name_that_was_given_in_place_of_a_missing_one_is_told(given: Json, said: str) -> None:
+    refused = define("named", Effect.READ, Named, Echo, named, title="Named")
+    with pytest.raises(CodeSpaceError) as caught:
+        refused.bind(given)
+    assert said in caught.value.message
+    assert ("no argument" in caught.value.message) == ("no argument" in said)

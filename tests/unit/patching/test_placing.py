@@ -118,7 +118,7 @@ def test_the_refusal_says_where_the_nearest_place_is_and_what_differs():
     }
     assert error.message == (
         "Section 1 ('f'), chunk 1: no match for its old lines in the file; the nearest place is"
-        " line 2, where line 3 is 'b' but 'B' in the patch."
+        " line 2, where line 3 is 'b' but 'B' in the patch; read the file again."
     )
 
 
@@ -146,14 +146,15 @@ def test_the_refusal_says_where_the_nearest_place_is_and_what_differs():
 def test_the_message_is_one_sentence(before: str, body: str, message: str):
     difference = message.format("the nearest place is")
     assert _refusal(before, body).message == (
-        f"Section 1 ('f'), chunk 1: no match for its {difference} in the patch."
+        f"Section 1 ('f'), chunk 1: no match for its {difference} in the patch; read the file"
+        " again."
     )
 
 
 def test_the_message_says_where_the_search_began_and_the_file_ends():
     assert _refusal("a\nb\n", "@@ a\n b\n-c").message == (
         "Section 1 ('f'), chunk 1: no match for its old lines in the file from line 2 on; the"
-        " nearest place is line 2, where the file ends before 'c'."
+        " nearest place is line 2, where the file ends before 'c'; read the file again."
     )
 
 

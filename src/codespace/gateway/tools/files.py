@@ -10,12 +10,14 @@ import anyio
 import anyio.to_thread
 from pydantic import Field
 
+from codespace.domain.errors import CodeSpaceError
 from codespace.domain.limits import Limits
 from codespace.domain.sizes import JSON_INTEGER_MAX
 from codespace.domain.tool import Call, Effect, Params, Result, Tool, define
 from codespace.domain.workspace import Root
 from codespace.workspace import files, search
 from codespace.workspace.at_hand import SMALL_BYTES, AtHand
+from codespace.workspace.near_files import with_near_files
 
 LIMITS = Limits()
 """The limits that the schemas name."""
@@ -179,7 +181,7 @@ class FileTools:
         found = self._read_at_once(root, params)
         if found is None:
             found = await self._in_thread(
-                lambda abandoned: self._read(root, params, abandoned=abandoned)
+                lambda abandoned: self._read_or_say(root, params, abandoned)
             )
         return ReadResult(
             path=found.path,
@@ -260,6 +262,14 @@ class FileTools:
             return self._read(root, params, largest=SMALL_BYTES)
         except files.LargerThanExpectedError:
             return None  # it was exchanged for a large one, which must not stop the event loop
+
+    def _read_or_say(
+        self, root: Root, params: ReadParams, abandoned: threading.Event
+    ) -> files.FileContent:
+        try:
+            return self._read(root, params, abandoned=abandoned)
+        except CodeSpaceError as error:
+            raise with_near_files(error, root, params.path) from error
 
     def _read(
         self,

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
+from pydantic_core import PydanticCustomError
 
 from codespace.domain.ids import ProcessId
 from codespace.domain.limits import Limits
@@ -28,6 +29,15 @@ class ExecCommandParams(Params):
     """The program and its arguments. No shell: write `["sh", "-c", "…"]` for one."""
     tty: bool = False
     """Give the command a terminal of 24 rows and 80 columns."""
+
+    @field_validator("command", mode="before")
+    @classmethod
+    def _is_no_shell_line(cls, command: object) -> object:
+        if isinstance(command, str):
+            raise PydanticCustomError(
+                "argv", 'Should be a list such as ["ls", "-l"]; the tool bash takes a shell line'
+            )
+        return command
 
 
 class ExecCommandResult(Result):

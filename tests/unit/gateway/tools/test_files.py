@@ -246,3 +246,15 @@ def is_open(file: Path) -> bool:
         with suppress(OSError):
             found.append(str(descriptor.readlink()))
     return str(file) in found
+
+
+@pytest.mark.anyio
+async def test_a_file_that_is_not_there_is_answered_with_what_may_have_been_meant(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "module.py").write_text("", encoding="utf-8")
+    body = await call(tmp_path, "read", path="modul.py")
+    assert body["code"] == "FILE_NOT_FOUND"
+    assert "did you mean 'module.py'?" in str(body["message"])
+    assert body["details"] == {"path": "modul.py", "near": ["module.py"]}
+    assert "find lists what there is" in str((await call(tmp_path, "read", path="x"))["message"])

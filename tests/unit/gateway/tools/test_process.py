@@ -217,3 +217,13 @@ async def test_what_is_out_of_bounds_never_reaches_the_runner(
     assert isinstance(answer["details"], dict)
     assert answer["details"]["path"] == place
     assert runner.asked == []
+
+
+@pytest.mark.anyio
+async def test_a_shell_line_in_place_of_a_list_is_told_where_it_belongs() -> None:
+    body = await call(FakeRunner(), "exec_command", workspace_id="demo", command="ls -l")
+    assert body["code"] == "INVALID_ARGUMENT"
+    assert body["message"] == (
+        'exec_command: command: Should be a list such as ["ls", "-l"]; the tool bash takes a'
+        " shell line."
+    )
