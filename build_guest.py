@@ -44,7 +44,11 @@ FLAGS = [
 ]
 ENGINE_UNITS = ["libregexp.c", "libunicode.c", "dtoa.c"]
 # Small arenas: a VM that waits has one for each size of block that its script used.
-PATCHES = [("quickjs.c", "#define JS_ARENA_SIZE              4096", "#define JS_ARENA_SIZE 1024")]
+PATCHES = [
+    ("quickjs.c", "#define JS_ARENA_SIZE              4096", "#define JS_ARENA_SIZE 1024"),
+    # The place where a script was stopped is that of its loop (loop_line.c).
+    ("quickjs.c", "= find_line_num(ctx, b, pc, &col_num1);", "= place_of(ctx, b, pc, &col_num1);"),
+]
 PAGE = 65536
 IMPORTS = 2
 STACK_SIZE = 1048576
@@ -87,7 +91,7 @@ def source_key() -> str:
     """Return a hash of all that decides the bytes of guest.wasm."""
     parts = [ENGINE_SHA256, COMPILER_VERSION, BAKING, *FLAGS, *ENGINE_UNITS]
     parts += [text for patch in PATCHES for text in patch]
-    for path in sorted([*GUEST.glob("*.c"), *GUEST.glob("*.js")]):
+    for path in sorted([*GUEST.glob("*.[ch]"), *GUEST.glob("*.js")]):
         parts += [path.name, sha256(path.read_bytes())]
     return sha256("\n".join(parts).encode())
 

@@ -63,11 +63,19 @@ class Outcome:
 
 
 def opening(
-    code: str, *, tools: Tools | None = None, seed: int = 1, limits: Limits | None = None
+    code: str,
+    *,
+    tools: Tools | None = None,
+    seed: int = 1,
+    limits: Limits | None = None,
+    args: object = None,
 ) -> bytes:
     """Return the input of a script's first step."""
     names = list(enumerate(tools or {}))
-    records = [protocol.start(seed, limits or Limits()), protocol.tools(names), protocol.run(code)]
+    records = [protocol.start(seed, limits or Limits()), protocol.tools(names)]
+    if args is not None:
+        records.append(protocol.args(args))
+    records.append(protocol.run(code))
     return protocol.step_input(START_MS, records)
 
 
@@ -79,6 +87,7 @@ def run(
     seed: int = 1,
     memory_bytes: int = 64 * 1024 * 1024,
     seconds: float = 5.0,
+    args: object = None,
 ) -> Outcome:
     """Run a script to its end; each step settles all calls of the one before.
 
@@ -86,7 +95,7 @@ def run(
     """
     outcome = Outcome(Vm(machine(), memory_bytes=memory_bytes))
     functions = list((tools or {}).values())
-    data, now = opening(code, tools=tools, seed=seed, limits=limits), START_MS
+    data, now = opening(code, tools=tools, seed=seed, limits=limits, args=args), START_MS
     while True:
         turn = outcome.vm.begin(data)
         turn.finish(time.monotonic() + seconds)

@@ -99,8 +99,12 @@ def _explained(failed: Problem, source: str, limits: RunLimits) -> str:
         return (
             f"{failed.message}: the script may use {limits.memory_mib} MiB of memory (memory_mib)"
         )
+    if failed.limit == "stack":
+        return f"{failed.message}: the script calls itself too deeply for its stack (stack)"
     if failed.name == "SyntaxError" and "(" not in failed.stack:
         return syntax_hints.explain(source, failed.message, failed.line)
+    if failed.name == "ReferenceError":
+        return syntax_hints.explain_name(failed.message)
     return failed.message
 
 
@@ -161,7 +165,10 @@ def _of_call(record: CallRecord, *, handled: bool) -> RunProblem | None:
 
 
 def _of_rejection(problem: Problem) -> RunProblem:
-    text = f"{problem.name}: {problem.message}" if problem.name else problem.message
+    message = problem.message
+    if problem.name == "ReferenceError":
+        message = syntax_hints.explain_name(message)
+    text = f"{problem.name}: {message}" if problem.name else message
     code = problem.code or "UNHANDLED_REJECTION"
     return RunProblem(code, shortened(text), problem.call_no, line=problem.line, handled=False)
 

@@ -54,6 +54,11 @@ def cut(items: Sequence[Item], limit: int, *, path: str | None = None) -> list[I
     return joined(kept)
 
 
+def kept_chars(total: int, limit: int) -> int:
+    """Return how many of `total` characters `cut` leaves, without its own line."""
+    return total if total <= limit else sum(_shares(limit))
+
+
 def _shares(limit: int) -> tuple[int, int]:
     room = max(0, limit - MARK_CHARS)
     return room - room // 2, room // 2

@@ -54,9 +54,16 @@ def _standing(envelope: Json) -> str:
 
 
 def _error(error: Json) -> Iterator[str]:
-    place = f" (line {error['line']}, column {error['column']})" if error["line"] else ""
-    yield f"{error['name']}: {error['message']}{place}"
+    texts = [as_text(error["name"]), as_text(error["message"])]
+    yield f"{': '.join(text for text in texts if text)}{_place(error)}"
     yield from as_text(error["stack"]).splitlines()[:STACK_LINES]
+
+
+def _place(error: Json) -> str:
+    if not error["line"]:
+        return ""
+    column = f", column {error['column']}" if error["column"] else ""
+    return f" (line {error['line']}{column})"
 
 
 def _problem(problem: Json) -> str:

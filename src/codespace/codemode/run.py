@@ -17,7 +17,7 @@ from codespace.codemode.outcome import (
     Truncation,
     count,
 )
-from codespace.codemode.output import cut, joined, text_of, total_chars
+from codespace.codemode.output import cut, joined, kept_chars, text_of, total_chars
 from codespace.codemode.source import Source, SourceError, read_source
 from codespace.codemode.store import StoreFullError
 from codespace.domain.errors import CodeSpaceError
@@ -127,7 +127,7 @@ class Run:
         save = self._around.save_output
         path = None if save is None else await save(text_of(items))
         kept = cut(items, most, path=path)
-        return kept, Truncation(total, total_chars(kept), path)
+        return kept, Truncation(total, kept_chars(total, most), path)
 
 
 def _noted(driver: Driver) -> list[RunProblem]:

@@ -62,7 +62,7 @@ class RunLimits:
     output_chars: int = 40_000
     """Output that a model gets to see: longer output keeps its start and its end."""
     written_bytes: int = 4 * MIB
-    """All that a script may write before its output is cut."""
+    """All that a script may write; one that writes more fails."""
     store_value_chars: int = 262_144
     """JSON of one value that a script stores."""
     store_total_chars: int = 1_048_576

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codespace.codemode.outcome import ImageItem, Item, TextItem
-from codespace.codemode.output import MARK_CHARS, cut, joined, text_of, total_chars
+from codespace.codemode.output import MARK_CHARS, cut, joined, kept_chars, text_of, total_chars
 
 IMAGE = ImageItem({"type": "image", "data": "AA==", "mimeType": "image/png"})
 
@@ -72,3 +72,13 @@ def test_a_tiny_limit_still_says_what_is_missing(limit: int) -> None:
     (kept,) = cut([TextItem("x" * 500)], limit)
 
     assert kept == TextItem("[… 500 characters of output are left out here …]")
+
+
+@pytest.mark.parametrize(
+    ("chars", "limit", "kept"), [(100, 100, 100), (101, 100, 0), (900, 500, 340)]
+)
+def test_what_is_kept_is_counted_without_the_line_that_says_so(
+    chars: int, limit: int, kept: int
+) -> None:
+    assert kept_chars(chars, limit) == kept
+    assert text_of(cut([TextItem("x" * chars)], limit)).count("x") == kept

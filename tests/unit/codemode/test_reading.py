@@ -106,3 +106,16 @@ def test_a_value_that_was_cut_away_is_not_shown_as_null() -> None:
     assert read(Outcome(DONE, truncated=Truncation(900, 0, None))) == [
         "[cut: 0 of 900 characters are shown]"
     ]
+
+
+def test_an_error_without_a_name_or_a_message_is_what_it_has() -> None:
+    def said(name: str, message: str, line: int = 0, column: int = 0) -> str:
+        error = RunError(ErrorKind.SCRIPT, name, message, line, column)
+        return read(Outcome(RunStatus.FAILED, error=error))[1]
+
+    assert said("", "plain") == "plain"
+    assert said("Error", "") == "Error"
+    assert (
+        said("SyntaxError", "The line is wrong.", 3) == "SyntaxError: The line is wrong. (line 3)"
+    )
+    assert said("Error", "m", 3, 4) == "Error: m (line 3, column 4)"

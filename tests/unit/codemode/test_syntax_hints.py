@@ -1,6 +1,13 @@
 import pytest
 
-from codespace.codemode.syntax_hints import MODULES, TYPESCRIPT, UNFINISHED, explain
+from codespace.codemode.syntax_hints import (
+    MODULES,
+    NAMES,
+    TYPESCRIPT,
+    UNFINISHED,
+    explain,
+    explain_name,
+)
 
 
 @pytest.mark.parametrize(
@@ -40,3 +47,17 @@ def test_an_error_beyond_the_last_line_is_an_unclosed_script() -> None:
 )
 def test_plain_mistakes_keep_the_message_of_the_engine(text: str) -> None:
     assert explain(text, "unexpected token", 1) == "unexpected token"
+
+
+@pytest.mark.parametrize(("name", "hint"), NAMES.items())
+def test_a_global_of_another_place_is_answered_with_what_there_is(name: str, hint: str) -> None:
+    assert explain_name(f"{name} is not defined") == f"{name} is not defined ({hint})"
+
+
+def test_a_dynamic_import_is_answered_like_a_module() -> None:
+    assert explain_name("could not load module 'fs'") == f"could not load module 'fs' ({MODULES})"
+
+
+def test_other_names_are_left_alone() -> None:
+    assert explain_name("total is not defined") == "total is not defined"
+    assert explain_name("x is not initialized") == "x is not initialized"

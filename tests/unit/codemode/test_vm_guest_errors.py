@@ -7,6 +7,7 @@ import pytest
 from codespace.codemode import protocol
 from codespace.codemode.protocol import Failed, Lost, Pending, Status, Unhandled
 from codespace.codemode.vm import Vm
+from codespace.domain.limits import MIB
 from doubles.machines import Outcome, machine, opening, run
 
 
@@ -183,3 +184,52 @@ def test_output_before_an_error_is_kept() -> None:
 )
 def test_a_script_is_a_body_or_a_whole_async_function(code: str, value: object) -> None:
     assert run(code).value == value
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        ("\nlet i = 0;\nfor (;;) {\n  i++;\n}", 4),
+        ("const f = () => {\n  let n = 0;\n  while (true) {\n    n++;\n  }\n};\nf();", 4),
+        ("await null;\nlet n = 1;\nwhile (n > 0) {\n  if (n > 9) n = 1;\n  n++;\n}", 3),
+        ("let n = 1;\nfor (;;) n++;\nreturn n;", 2),
+    ],
+)
+def test_an_endless_loop_is_told_at_its_own_line(code: str, line: int) -> None:
+    vm = Vm(machine())
+    operations = vm.step(opening(code), tick_limit=50)
+    assert vm.status is Status.INTERRUPTED
+    (failed,) = [o.problem for o in operations if isinstance(o, Failed)]
+    assert failed.line == line
+
+
+def test_a_flood_of_microtasks_is_told_as_what_it_is() -> None:
+    vm = Vm(machine(), memory_bytes=16 * MIB)
+    flood = (
+        "const f = () => { queueMicrotask(f); queueMicrotask(f) }; f(); await new Promise(() => 0)"
+    )
+    operations = vm.step(opening(flood), seconds=30)
+    (failed,) = [o.problem for o in operations if isinstance(o, Failed)]
+    assert (failed.name, failed.message, failed.limit) == (
+        "InternalError",
+        "out of memory",
+        "memory",
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "setting"),
+    [
+        ("text('x'.repeat(2000))", "written_bytes"),
+        ("for (;;) text('x'.repeat(99))", "written_bytes"),
+        ("return 'x'.repeat(2000)", "result_bytes"),
+        ("await tools.a('x'.repeat(2000))", "argument_bytes"),
+        ("store('a', 'x'.repeat(2000))", "store_value_chars"),
+        ("for (let i = 0; i < 3; i++) await tools.a({})", "max_calls"),
+    ],
+)
+def test_a_limit_is_called_by_the_name_of_its_setting(code: str, setting: str) -> None:
+    limits = protocol.Limits(
+        arguments_bytes=1000, value_bytes=1000, output_bytes=1000, calls=2, store_value_chars=400
+    )
+    assert setting in run(code, {"a": echo}, limits=limits).problem.message

@@ -2,6 +2,9 @@
 
 # ruff: noqa: E501 -- scripts stand on one line, as models write them
 
+import json
+from typing import cast
+
 import pytest
 
 from codespace.codemode.protocol import Image, Limits, Status, Stored
@@ -133,7 +136,7 @@ def test_arguments_above_their_limit_are_refused_by_name() -> None:
         "try { await tools.echo({s: 'x'.repeat(2000)}) } catch (e) { return [e.name, e.message] }"
     )
     value = run(code, {"echo": echo}, limits=Limits(arguments_bytes=1000)).value
-    assert value == ["RangeError", "the arguments are larger than the limit of bytes (1000)"]
+    assert value == ["RangeError", "the arguments are larger than argument_bytes allows (1000)"]
 
 
 def test_calls_above_their_limit_are_refused_at_once() -> None:
@@ -214,7 +217,7 @@ def test_the_store_is_limited_by_value_and_in_all() -> None:
     """
     value = run(code).value
     assert value == [
-        ["RangeError", "the whole store may hold 1048576 characters of JSON"],
+        ["RangeError", "the whole store may hold 1048576 characters of JSON (store_total_chars)"],
         True,
         262000,
     ]
@@ -283,3 +286,69 @@ def test_nothing_of_a_host_is_there() -> None:
 def test_args_is_frozen_and_cannot_be_replaced() -> None:
     code = "args = 5; args.x = 1; return [typeof args, Object.isFrozen(args), args.x === undefined]"
     assert run(code).value == ["object", True, True]
+
+
+FROZEN = """
+const all = v => typeof v !== "object" || v === null
+  || (Object.isFrozen(v) && Object.getOwnPropertyNames(v).every(k => all(v[k])));
+const tried = [() => args.rows[0].tags.push(1), () => { "use strict"; args.rows[1].id = 9 },
+  () => { "use strict"; delete args.deep.a }, () => { "use strict"; args.empty.x = 1 }]
+  .map(change => { try { change(); return "changed" } catch (e) { return e.name } });
+return [all(args), tried, JSON.stringify(args), args.rows.map(row => row.id), {...args.rows[1]}];
+"""
+
+
+def test_args_are_frozen_to_their_last_level() -> None:
+    rows = [{"id": number, "tags": ["a", {"b": number}]} for number in range(4)]
+    given: dict[str, object] = {"rows": rows, "empty": {}, "0": "text"}
+    given["deep"] = json.loads('{"a": {"7": [[], {}]}}')
+    all_frozen, tried, text, ids, copy = cast("list[object]", run(FROZEN, {}, args=given).value)
+    assert all_frozen is True
+    assert tried == ["TypeError"] * 4
+    assert json.loads(str(text)) == given
+    assert ids == [0, 1, 2, 3]
+    assert copy == rows[1]
+
+
+def test_results_can_be_changed_after_frozen_args_of_the_same_shape() -> None:
+    rows = [{"id": 1, "more": {"a": 1}}]
+    code = "const got = await tools.rows({}); got[0].id = 5; got[0].more.b = 2; return [got, args]"
+    changed = [{"id": 5, "more": {"a": 1, "b": 2}}]
+    assert run(code, {"rows": lambda _: rows}, args=rows).value == [changed, rows]
+
+
+@pytest.mark.parametrize(
+    ("block", "said"),
+    [
+        ('{data: "aGk=", mimeType: "text/html"}', "mimeType of image() is image/png"),
+        ('{data: "aGk", mimeType: "image/png"}', "data: base64"),
+        ('{data: "a=k=", mimeType: "image/png"}', "data: base64"),
+        ('{data: "", mimeType: "image/png"}', "data: base64"),
+        ('{data: "aéé=", mimeType: "image/png"}', "data: base64"),
+        ('{data: new Uint8Array(4), mimeType: "image/png"}', "data: base64"),
+        ('{data: "aGk="}', "mimeType of image() is image/png"),
+        ('"aGk="', "data: base64"),
+    ],
+)
+def test_what_is_no_image_is_refused(block: str, said: str) -> None:
+    outcome = run(f"image({block})", {})
+    assert outcome.problem.name == "TypeError"
+    assert said in outcome.problem.message
+
+
+@pytest.mark.parametrize("kind", ["png", "jpeg", "gif", "webp"])
+def test_images_of_the_usual_types_are_taken(kind: str) -> None:
+    block = {"type": "image", "data": "AA==", "mimeType": f"image/{kind}"}
+    assert Image(block) in run(f"image({json.dumps(block)})", {}).operations
+
+
+@pytest.mark.parametrize("key", ["\\ud800", "a\\udc00", "\\ud83d\\ud83d\\ude00"])
+def test_a_key_of_the_store_with_half_a_pair_is_refused(key: str) -> None:
+    for use in (f"store('{key}', 1)", f"load('{key}')"):
+        problem = run(use, {}).problem
+        assert (problem.name, "surrogate" in problem.message) == ("TypeError", True)
+
+
+def test_a_key_of_the_store_may_hold_whole_pairs_and_the_replacement_character() -> None:
+    code = "store('\\ud83d\\ude00\\ufffd', 1); return load('\\ud83d\\ude00\\ufffd')"
+    assert run(code, {}).value == 1

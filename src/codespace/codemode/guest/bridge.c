@@ -98,13 +98,13 @@ static JSValue finish_call(JSContext *ctx, struct calls *list, uint32_t mark, bo
 static JSValue call_tool(JSContext *ctx, JSValueConst this_val, int argc, JSValueConst *argv, int tool)
 {
     struct buffer text = {.max = guest.limits.arguments_bytes, .limit = "arguments",
-                          .message = "the arguments are larger than the limit of bytes"};
+                          .message = "the arguments are larger than argument_bytes allows"};
     struct buffer options = text;
     uint32_t mark;
     if (must_stop(ctx))
         return JS_EXCEPTION;
     if (guest.calls.count >= guest.limits.calls)
-        return throw_limit(ctx, "calls", "a run may make %u calls; this one is over the limit",
+        return throw_limit(ctx, "calls", "a run may make %u calls (max_calls); this one is over the limit",
                            guest.limits.calls);
     bool has_options = argc > 1 && !JS_IsUndefined(argv[1]);
     bool has_args = argc > 0 && !JS_IsUndefined(argv[0]);
@@ -135,12 +135,12 @@ static const char *const questions[] = {"searchTools", "describeTool", "describe
 static JSValue ask(JSContext *ctx, JSValueConst this_val, int argc, JSValueConst *argv, int which)
 {
     struct buffer text = {.max = guest.limits.arguments_bytes, .limit = "arguments",
-                          .message = "the arguments are larger than the limit of bytes"};
+                          .message = "the arguments are larger than argument_bytes allows"};
     uint32_t mark;
     if (must_stop(ctx))
         return JS_EXCEPTION;
     if (guest.asks.count >= guest.limits.calls)
-        return throw_limit(ctx, "calls", "a run may ask %u times", guest.limits.calls);
+        return throw_limit(ctx, "calls", "a run may ask %u times (max_calls)", guest.limits.calls);
     bool ok = true;
     for (int i = 0; ok && i < argc && i < 2; i++)
         ok = put_char(ctx, &text, ',') && json_write(ctx, &text, argv[i], "arguments");
@@ -161,7 +161,7 @@ static JSValue ask(JSContext *ctx, JSValueConst this_val, int argc, JSValueConst
 static bool count_output(JSContext *ctx, uint32_t bytes)
 {
     if (bytes > guest.limits.output_bytes - guest.output_bytes) {
-        throw_limit(ctx, "output", "a run may write %u bytes of output", guest.limits.output_bytes);
+        throw_limit(ctx, "output", "a run may write %u bytes of output (written_bytes)", guest.limits.output_bytes);
         return false;
     }
     guest.output_bytes += bytes;
@@ -193,7 +193,7 @@ static bool show_for_text(JSContext *ctx, struct buffer *out, JSValueConst v)
 static JSValue write_text(JSContext *ctx, JSValueConst this_val, int argc, JSValueConst *argv, int level)
 {
     struct buffer text = {.max = guest.limits.output_bytes, .limit = "output",
-                          .message = "one piece of output is larger than the limit of bytes"};
+                          .message = "one piece of output is larger than written_bytes allows"};
     uint32_t mark;
     if (must_stop(ctx))
         return JS_EXCEPTION;
@@ -212,10 +212,38 @@ static JSValue write_text(JSContext *ctx, JSValueConst this_val, int argc, JSVal
     return ok ? JS_UNDEFINED : JS_EXCEPTION;
 }
 
-static int has_text(JSContext *ctx, JSValueConst block, const char *name)
+static bool is_base64(const char *s, size_t n)
+{
+    if (!n || n % 4)
+        return false;
+    n -= s[n - 1] == '=';
+    n -= s[n - 1] == '=';
+    for (size_t i = 0; i < n; i++) {
+        if (!(s[i] >= 'A' && s[i] <= 'Z') && !(s[i] >= 'a' && s[i] <= 'z') && !(s[i] >= '0' && s[i] <= '9') &&
+            s[i] != '+' && s[i] != '/')
+            return false;
+    }
+    return true;
+}
+
+static bool is_image_type(const char *s, size_t n)
+{
+    static const char *const types[] = {"image/png", "image/jpeg", "image/gif", "image/webp"};
+    for (int i = 0; i < countof(types); i++) {
+        if (n == strlen(types[i]) && !memcmp(s, types[i], n))
+            return true;
+    }
+    return false;
+}
+
+/* 1: the property is text that passes the test; 0: it is not; -1: an error is pending. */
+static int has_text(JSContext *ctx, JSValueConst block, const char *name, bool test(const char *, size_t))
 {
     JSValue v = JS_GetPropertyStr(ctx, block, name);
-    int result = JS_IsException(v) ? -1 : is_text(v);
+    size_t n;
+    const char *text = is_text(v) ? JS_ToCStringLen(ctx, &n, v) : NULL;
+    int result = text ? test(text, n) : JS_IsException(v) || is_text(v) ? -1 : 0;
+    JS_FreeCString(ctx, text);
     JS_FreeValue(ctx, v);
     return result;
 }
@@ -224,16 +252,17 @@ static int has_text(JSContext *ctx, JSValueConst block, const char *name)
 static JSValue write_image(JSContext *ctx, JSValueConst this_val, int argc, JSValueConst *argv)
 {
     struct buffer text = {.max = guest.limits.output_bytes, .limit = "output",
-                          .message = "one piece of output is larger than the limit of bytes"};
+                          .message = "one piece of output is larger than written_bytes allows"};
     uint32_t mark;
     if (must_stop(ctx))
         return JS_EXCEPTION;
-    int data = JS_IsObject(argv[0]) ? has_text(ctx, argv[0], "data") : 0;
-    int mime = data > 0 ? has_text(ctx, argv[0], "mimeType") : data;
+    int data = JS_IsObject(argv[0]) ? has_text(ctx, argv[0], "data", is_base64) : 0;
+    int mime = data > 0 ? has_text(ctx, argv[0], "mimeType", is_image_type) : data;
     if (mime < 0)
         return JS_EXCEPTION;
     if (!mime)
-        return JS_ThrowTypeError(ctx, "image() takes {type: \"image\", data: base64, mimeType}");
+        return JS_ThrowTypeError(ctx, data ? "mimeType of image() is image/png, image/jpeg, image/gif or image/webp"
+                                           : "image() takes {type: \"image\", data: base64, mimeType}");
     bool ok = json_write(ctx, &text, argv[0], "image") && !must_stop(ctx) && count_output(ctx, text.len);
     if (ok) {
         ok = op_begin(ctx, "image", &mark) && put_char(ctx, &outbox, ',') &&
@@ -265,7 +294,7 @@ static bool set_stored(JSContext *ctx, JSAtom key, JSValue text, bool dirty)
     JS_FreeValue(ctx, before);
     if (chars > guest.limits.store_total_chars) {
         JS_FreeValue(ctx, text);
-        throw_limit(ctx, "store", "the whole store may hold %u characters of JSON",
+        throw_limit(ctx, "store", "the whole store may hold %u characters of JSON (store_total_chars)",
                     guest.limits.store_total_chars);
         return false;
     }
@@ -274,15 +303,29 @@ static bool set_stored(JSContext *ctx, JSAtom key, JSValue text, bool dirty)
            (!dirty || JS_DefinePropertyValue(ctx, guest.store_dirty, key, JS_TRUE, JS_PROP_C_W_E) >= 0);
 }
 
+/* Half of a pair alone could not be told from another half when the key leaves the VM. */
+static bool has_half_pair(JSString *s)
+{
+    for (uint32_t i = 0, used; s->is_wide_char && i < s->len; i += used) {
+        if (utf16_next(str16(s), i, s->len, &used) == 0xfffd && str16(s)[i] != 0xfffd)
+            return true;
+    }
+    return false;
+}
+
 static JSAtom store_key(JSContext *ctx, JSValueConst v)
 {
+    const char *reason = "a key of the store is a string of at most 1000 characters";
     if (is_text(v)) {
         JSAtom key = JS_ValueToAtom(ctx, v);
-        if (key == JS_ATOM_NULL || __JS_AtomIsTaggedInt(key) || ctx->rt->atom_array[key]->len <= 1000)
+        JSString *s = key == JS_ATOM_NULL || __JS_AtomIsTaggedInt(key) ? NULL : ctx->rt->atom_array[key];
+        if (!s || (s->len <= 1000 && !has_half_pair(s)))
             return key;
+        if (s->len <= 1000)
+            reason = "a key of the store may not hold half of a surrogate pair";
         JS_FreeAtom(ctx, key);
     }
-    JS_ThrowTypeError(ctx, "a key of the store is a string of at most 1000 characters");
+    JS_ThrowTypeError(ctx, "%s", reason);
     return JS_ATOM_NULL;
 }
 
@@ -293,11 +336,11 @@ static JSValue store_set(JSContext *ctx, JSValueConst this_val, int argc, JSValu
         return JS_EXCEPTION;
     text.max = guest.limits.store_value_chars * 4;
     text.limit = "store";
-    text.message = "the value is larger than the store takes";
+    text.message = "the value is larger than store_value_chars allows";
     bool delete = JS_IsUndefined(argv[1]);
     bool ok = delete || json_write(ctx, &text, argv[1], "value");
     if (ok && count_chars(&text) > guest.limits.store_value_chars) {
-        throw_limit(ctx, "store", "one value of the store may have %u characters of JSON",
+        throw_limit(ctx, "store", "one value of the store may have %u characters of JSON (store_value_chars)",
                     guest.limits.store_value_chars);
         ok = false;
     }
@@ -331,7 +374,7 @@ static JSValue store_get(JSContext *ctx, JSValueConst this_val, int argc, JSValu
 static bool write_return(JSContext *ctx, JSValueConst v)
 {
     struct buffer text = {.max = guest.limits.value_bytes, .limit = "value",
-                          .message = "the returned value is larger than the limit of bytes"};
+                          .message = "the returned value is larger than result_bytes allows"};
     uint32_t mark;
     bool ok = JS_IsUndefined(v) || json_write(ctx, &text, v, "result");
     if (ok) {

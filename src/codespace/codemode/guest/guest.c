@@ -9,10 +9,12 @@
    What a script can reach takes no part in the bridge: no JavaScript of ours runs when a call
    leaves or a result arrives, so nothing that a script overwrites can change what the host sees. */
 
+#include "loop_line.h"
 #include "quickjs.c"
 
 #include "platform.c"
 #include "state.c"
+#include "loop_line.c"
 #include "heap.c"
 #include "buffer.c"
 #include "inspect.c"

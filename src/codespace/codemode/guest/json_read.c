@@ -12,6 +12,7 @@ struct reader {
     JSValue *stack;          /* values of the containers being read */
     uint32_t used, cap;
     uint32_t depth;
+    bool is_frozen; /* what is made cannot be changed */
     bool is_script; /* JSON.parse: numbers are doubles, and no more than JSON is taken */
 };
 
@@ -28,6 +29,26 @@ static inline void skip_space(struct reader *r)
 {
     while (*r->at == ' ' || *r->at == '\n' || *r->at == '\r' || *r->at == '\t')
         r->at++;
+}
+
+static int property_flags(struct reader *r)
+{
+    return r->is_frozen ? JS_PROP_ENUMERABLE : JS_PROP_C_W_E;
+}
+
+/* Objects are made with frozen properties; the engine has no other frozen arrays than slow ones. */
+static JSValue finished(struct reader *r, JSValue v)
+{
+    if (!r->is_frozen || JS_IsException(v))
+        return v;
+    JSObject *p = JS_VALUE_GET_OBJ(v);
+    if (p->class_id == JS_CLASS_OBJECT) {
+        p->extensible = false;
+        return v;
+    }
+    JSValue frozen = js_object_seal(r->ctx, JS_UNDEFINED, 1, vc(&v), 1);
+    JS_FreeValue(r->ctx, v);
+    return frozen;
 }
 
 static bool keep(struct reader *r, JSValue v)
@@ -284,7 +305,7 @@ static bool define(struct reader *r, JSObject *p, JSAtom key, JSValue v)
         set_value(r->ctx, &pr->u.value, v);
         return true;
     }
-    pr = add_property(r->ctx, p, key, JS_PROP_C_W_E);
+    pr = add_property(r->ctx, p, key, property_flags(r));
     if (!pr) {
         JS_FreeValue(r->ctx, v);
         return false;
@@ -351,13 +372,13 @@ static inline bool key_is(struct reader *r, JSAtom atom)
     return true;
 }
 
-static bool may_remember(JSShape *sh, JSContext *ctx)
+static bool may_remember(JSShape *sh, JSContext *ctx, int flags)
 {
     if (!sh->is_hashed || sh->deleted_prop_count || sh->prop_count > 64 || !sh->prop_count)
         return false;
     for (int i = 0; i < sh->prop_count; i++) {
         JSShapeProperty *prs = &get_shape_prop(sh)[i];
-        if (__JS_AtomIsTaggedInt(prs->atom) || prs->flags != JS_PROP_C_W_E)
+        if (__JS_AtomIsTaggedInt(prs->atom) || prs->flags != flags)
             return false;
         JSAtomStruct *s = ctx->rt->atom_array[prs->atom];
         if (s->is_wide_char)
@@ -372,7 +393,7 @@ static bool may_remember(JSShape *sh, JSContext *ctx)
 
 static void remember(struct reader *r, JSObject *p)
 {
-    if (r->depth >= SHAPE_DEPTH || row_shapes[r->depth] == p->shape || !may_remember(p->shape, r->ctx))
+    if (r->depth >= SHAPE_DEPTH || row_shapes[r->depth] == p->shape || !may_remember(p->shape, r->ctx, property_flags(r)))
         return;
     js_free_shape_null(r->ctx->rt, row_shapes[r->depth]);
     row_shapes[r->depth] = js_dup_shape(p->shape);
@@ -430,7 +451,7 @@ static JSValue read_object_fast(struct reader *r, int *more)
     JSShape *sh = r->depth < SHAPE_DEPTH ? row_shapes[r->depth] : NULL;
     JSObject *base_proto = JS_VALUE_GET_OBJ(r->ctx->class_proto[JS_CLASS_OBJECT]);
     *more = 1;
-    if (!sh || !sh->is_hashed || sh->proto != base_proto)
+    if (!sh || !sh->is_hashed || sh->proto != base_proto || get_shape_prop(sh)->flags != property_flags(r))
         return JS_NewObject(r->ctx);
     uint32_t base = r->used;
     sh = js_dup_shape(sh); /* an object within may put another shape in its place */
@@ -482,7 +503,7 @@ static JSValue read_container(struct reader *r, bool is_array)
     }
     r->at++;
     r->depth++;
-    JSValue v = is_array ? read_array(r) : read_object(r);
+    JSValue v = finished(r, is_array ? read_array(r) : read_object(r));
     r->depth--;
     return v;
 }
@@ -526,5 +547,12 @@ static JSValue read_whole(struct reader *r)
 static JSValue json_read(JSContext *ctx, const uint8_t *text, uint32_t n)
 {
     struct reader r = {.ctx = ctx, .at = text, .end = text + n};
+    return read_whole(&r);
+}
+
+/* The same, deeply frozen. */
+static JSValue json_read_frozen(JSContext *ctx, const uint8_t *text, uint32_t n)
+{
+    struct reader r = {.ctx = ctx, .at = text, .end = text + n, .is_frozen = true};
     return read_whole(&r);
 }

@@ -80,6 +80,15 @@ static bool is_tool_error(JSObject *p)
            p->shape->proto == JS_VALUE_GET_OBJ(guest.tool_error_proto);
 }
 
+/* There was no memory left to make the error with. */
+static void describe_memory(struct problem *out)
+{
+    out->name = out->message = JS_UNDEFINED;
+    out->plain_name = "InternalError";
+    out->plain_message = "out of memory";
+    out->limit = "memory";
+}
+
 static void describe_error(JSContext *ctx, JSObject *p, struct problem *out)
 {
     out->name = data_text(ctx, p, "name");
@@ -100,9 +109,10 @@ static void describe_error(JSContext *ctx, JSObject *p, struct problem *out)
     JSValueConst limit = guest.limit_error;
     if (JS_VALUE_GET_TAG(limit) == JS_TAG_OBJECT && JS_VALUE_GET_OBJ(limit) == p)
         out->limit = guest.limit_name;
-    else if (guest.out_of_memory && (text_is(ctx, out->message, "out of memory") ||
-                                     text_is(ctx, out->message, "Invalid error message")))
-        out->limit = "memory"; /* the second is what the engine says when the first did not fit */
+    else if (guest.out_of_memory && text_is(ctx, out->message, "out of memory"))
+        out->limit = "memory";
+    else if (guest.out_of_memory && text_is(ctx, out->message, "Invalid error message"))
+        describe_memory(out); /* what the engine says when that did not fit */
     else if (text_is(ctx, out->message, "Maximum call stack size exceeded"))
         out->limit = "stack";
 }
@@ -113,10 +123,8 @@ static void describe_value(JSContext *ctx, JSValueConst v, struct problem *out)
     out->plain_name = "";
     out->stack = ctx->error_back_trace;
     find_place_of(ctx, out->stack, out);
-    if (JS_IsNull(v) && guest.out_of_memory) { /* no memory was left to make the error with */
-        out->plain_name = "InternalError";
-        out->plain_message = "out of memory";
-        out->limit = "memory";
+    if (JS_IsNull(v) && guest.out_of_memory) {
+        describe_memory(out);
     } else if (is_text(v)) {
         out->message = v;
     } else {

@@ -81,11 +81,9 @@ static void set_store(JSContext *ctx, const struct entry *e)
 
 static void set_args(JSContext *ctx, const struct entry *e)
 {
-    JSValue value = json_read(ctx, e->at, e->size);
+    JSValue value = json_read_frozen(ctx, e->at, e->size);
     if (JS_IsException(value))
         fatal();
-    JSValue frozen = js_object_seal(ctx, JS_UNDEFINED, 1, vc(&value), 1);
-    JS_FreeValue(ctx, frozen);
     JS_DefinePropertyValueStr(ctx, ctx->global_obj, "args", value, JS_PROP_CONFIGURABLE);
 }
 
@@ -411,6 +409,22 @@ static JSValue unreadable(JSContext *ctx, const struct entry *e, const struct ca
     return error;
 }
 
+/* UTF-8 as a string of the engine, which looks at each byte alone to see whether it is ASCII. */
+static JSValue text_value(JSContext *ctx, const uint8_t *at, uint32_t n)
+{
+    uint64_t all = 0;
+    uint32_t i = 0;
+    for (uint64_t words[4]; n - i >= sizeof words; i += sizeof words) {
+        memcpy(words, at + i, sizeof words);
+        all |= (words[0] | words[1]) | (words[2] | words[3]);
+    }
+    while (i < n)
+        all |= at[i++];
+    if (n && !(all & 0x8080808080808080))
+        return js_new_string8_len(ctx, (const char *)at, n);
+    return JS_NewStringLen(ctx, (const char *)at, n);
+}
+
 static void settle(JSContext *ctx, const struct entry *e)
 {
     struct call *c;
@@ -422,7 +436,7 @@ static void settle(JSContext *ctx, const struct entry *e)
     if (is_reject)
         value = make_tool_error(ctx, json_read(ctx, e->at, e->size), e, c);
     else if (e->op == RESOLVE_TEXT)
-        value = JS_NewStringLen(ctx, (const char *)e->at, e->size);
+        value = text_value(ctx, e->at, e->size);
     else
         value = json_read(ctx, e->at, e->size);
     if (JS_IsException(value)) {
