@@ -310,7 +310,7 @@ async def test_two_hundred_commands_leave_no_descriptor_no_zombie_and_no_thread(
         before, threads = descriptors(), threading.active_count()
         await use(run, 10, 20)
         assert descriptors() == before
-        assert threading.active_count() == threads
+        assert threading.active_count() <= threads  # one of an earlier test may end meanwhile
         with contextlib.suppress(ChildProcessError):  # other tests' servers may be children, too
             assert os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
 

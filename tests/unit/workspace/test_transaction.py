@@ -339,7 +339,8 @@ def test_no_descriptor_stays_open(root: RootDirectory) -> None:
     run(root, many, Faults())
     before = open_descriptors()
     run(root, patch(*[update(f"n/{number}.txt", "x", "y") for number in range(20)]), Faults())
-    _wait_until(lambda: open_descriptors() == before)
+    # What an earlier test has dropped may be closed meanwhile.
+    _wait_until(lambda: open_descriptors() <= before)
 
 
 def _wait_until(holds: Callable[[], bool]) -> None:
