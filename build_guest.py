@@ -228,11 +228,16 @@ def boot(module: bytes) -> tuple[bytes, int]:
 
     store = wasmtime.Store()
     instance = wasmtime.Instance(store, wasmtime.Module(store.engine, module), [])
-    found = instance.exports(store)
-    for name in ("_initialize", "boot"):
-        found[name](store)
-    address = found["shared_address"](store)
-    return bytes(found["memory"].read(store)), address
+    found, answers = instance.exports(store), list[object]()
+    for name in ("_initialize", "boot", "shared_address"):
+        function = found[name]
+        if not isinstance(function, wasmtime.Func):
+            raise BuildError(f"The guest has no function {name!r}.")
+        answers.append(function(store))
+    memory, address = found["memory"], answers[-1]
+    if not isinstance(memory, wasmtime.Memory) or not isinstance(address, int):
+        raise BuildError("The guest does not say where its memory is.")
+    return bytes(memory.read(store)), address
 
 
 def read_sections(module: bytes) -> Iterator[tuple[int, bytes]]:

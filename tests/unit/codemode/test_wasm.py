@@ -6,7 +6,8 @@ from codespace.codemode import protocol
 from codespace.codemode.machine_code import MachineCode
 from codespace.codemode.protocol import Returned, Status
 from codespace.codemode.vm import Vm
-from codespace.codemode.wasm import GUEST, Machine
+from codespace.codemode.wasm import GUEST, Instance, Machine
+from codespace.domain.limits import MIB
 from doubles.machines import CODE, START_MS, machine, opening
 
 
@@ -58,3 +59,13 @@ def test_a_thousand_vms_wait_in_little_memory() -> None:
         vm.step(opening("return await tools.a({})", tools={"a": str}))
     for vm in vms:
         assert Returned(1) in vm.step(protocol.step_input(START_MS, [protocol.resolve(1, 1)]))
+
+
+def test_a_script_that_waits_has_few_pages_of_its_own() -> None:
+    instance = Instance(machine(), memory_bytes=64 * MIB)
+    assert instance.write_input(opening("await tools.a({b: 1})", tools={"a": str}))
+    instance.begin_step().finish(time.monotonic() + 30, lambda: None)
+    before, after = machine().image, instance.read_memory()
+    pages = range(0, len(after), 4096)
+    changed = [at for at in pages if after[at : at + 4096] != before[at : at + 4096]]
+    assert len(changed) <= 30  # 26; with the image's holes left open there would be 40
