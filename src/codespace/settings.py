@@ -3,10 +3,8 @@
 The only reader of the environment. Flags win over the environment, the environment over the file.
 """
 
-import json
 import os
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +18,7 @@ from codespace.domain.ids import WorkspaceId
 from codespace.domain.near import meant
 from codespace.domain.run_limits import RunLimits
 from codespace.domain.workspace import Approvals, Environment, Network, Profile
+from codespace.operator_files import SettingsError, read_configuration, read_token_file
 from codespace.policy.addresses import is_host, is_loopback
 from codespace.policy.environment import DEFAULT_PATH, CommandEnvironment, select
 from codespace.policy.separation import Ground, OwnFile, problems
@@ -28,10 +27,6 @@ from codespace.store.placement import identity, way
 PREFIX = "CODESPACE_"
 TOKEN_VARIABLE = f"{PREFIX}HTTP_TOKEN"
 DEFAULT_WORKSPACE = "default"
-
-
-class SettingsError(Exception):
-    """The configuration cannot be used. The message names the key and says what it takes."""
 
 
 class _Strict(Described):
@@ -152,10 +147,14 @@ class Settings(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Settings, and what commands get of the process's environment."""
+    """Settings, and what commands get of the process's environment.
+
+    `secret_files` are the operator's files that hold secrets.
+    """
 
     settings: Settings
     environment: CommandEnvironment = field(repr=False)
+    secret_files: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def workspace_ids(self) -> tuple[WorkspaceId, ...]:
@@ -170,6 +169,7 @@ def load(
     token_file: str | None = None,
     flags: Mapping[str, object] | None = None,
     environ: Mapping[str, str] | None = None,
+    serves: bool = True,
 ) -> Loaded:
     """Read the configuration.
 
@@ -180,13 +180,14 @@ def load(
         token_file: the file that holds `http_token`; wins over the environment and the file.
         flags: settings from the command line, by key; `None` values are left out.
         environ: the environment, for tests; the process's own by default.
+        serves: refuse what clients could read or replace; there are none otherwise.
 
     Raises:
         SettingsError: naming the key and what it takes.
     """
     environ = os.environ if environ is None else environ  # noqa: TID251 -- the one reader
     config = config or environ.get(f"{PREFIX}CONFIG")
-    values: dict[str, object] = _read_file(config) if config else {}
+    values: dict[str, object] = read_configuration(config) if config else {}
     secrets = not {"http_token", "process_environment"}.isdisjoint(values)
     values.update(_from_environment(environ))
     if token_file is not None:
@@ -206,8 +207,14 @@ def load(
     except ValidationError as error:
         raise SettingsError(_explain(error)) from None
     named = {"configuration": config, "http_token_file": token_file}
-    _require_separation(settings, named, secret_config=secrets)
-    return Loaded(settings, _command_environment(settings, environ))
+    if serves:
+        _require_separation(settings, named, secret_config=secrets)
+    holders = (config if secrets else None, token_file)
+    return Loaded(
+        settings,
+        _command_environment(settings, environ),
+        tuple(file for file in holders if file is not None),
+    )
 
 
 def _require_separation(
@@ -229,46 +236,6 @@ def _require_separation(
     ]
     if found := list(problems(grounds, files)):
         raise SettingsError("; ".join(found))
-
-
-def read_token_file(path: str) -> str:
-    """Return the token in a file, without surrounding white space.
-
-    Raises:
-        SettingsError: the file cannot be read.
-    """
-    try:
-        return Path(path).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"the token file {path!r} cannot be read: {_reason(error)}") from None
-
-
-def _read_file(path: str) -> dict[str, object]:
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-        parsed: object = (
-            tomllib.loads(text)
-            if path.endswith(".toml")
-            else json.loads(text, object_pairs_hook=_without_repeats)
-        )
-    except (OSError, ValueError, RecursionError) as error:
-        raise SettingsError(
-            f"the configuration {path!r} cannot be read: {_reason(error)}"
-        ) from None
-    if not isinstance(parsed, dict):
-        raise SettingsError(f"the configuration {path!r} takes an object at its root")
-    return dict(parsed)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] -- the model checks its items
-
-
-def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        raise ValueError("an object has the same key twice")
-    return made
-
-
-def _reason(error: Exception) -> str:
-    return error.strerror or "error" if isinstance(error, OSError) else str(error)
 
 
 _NUMBERS = {"http_port": int, "process_timeout_secs": float, "max_processes": int}

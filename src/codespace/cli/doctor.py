@@ -2,6 +2,7 @@
 
 import os
 import platform
+import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Literal
 
 from codespace.bootstrap import VERSION
 from codespace.cli.flags import Directory, Flags, load_settings
+from codespace.operator_files import others_can_read
 from codespace.runner.sandbox import probe
 from codespace.settings import Loaded, SettingsError
 from codespace.store.errors import StoreError
@@ -109,6 +111,13 @@ def _configuration(loaded: Loaded) -> Iterator[Finding]:
     settings = loaded.settings
     for name, workspace in settings.workspaces.items():
         yield Finding("ok", "workspace", f"{name}: {workspace.root} ({workspace.profile.value})")
+    for file in filter(others_can_read, loaded.secret_files):
+        yield Finding(
+            "note",
+            "secrets",
+            f"{file}: other users can read or change it",
+            f"chmod 600 {shlex.quote(file)}",
+        )
     if settings.operations_db is None:
         yield Finding(
             "note",

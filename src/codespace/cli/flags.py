@@ -60,8 +60,8 @@ class Flags:
         }
 
 
-def load_settings(path: str | None, flags: Flags | None) -> Loaded:
-    """Load the settings and set up logging.
+def load_settings(path: str | None, flags: Flags | None, *, serves: bool = True) -> Loaded:
+    """Load the settings and set up logging; `serves` is as `load` has it.
 
     Raises:
         SettingsError: naming the key and what it takes.
@@ -72,6 +72,7 @@ def load_settings(path: str | None, flags: Flags | None) -> Loaded:
         config=flags.config,
         token_file=flags.http_token_file,
         flags=flags.settings(),
+        serves=serves,
     )
     logs.configure(loaded.settings.log_level)
     return loaded

@@ -20,6 +20,7 @@ from codespace.adapters.in_flight import InFlight
 from codespace.adapters.stdio import converse, stdio_streams
 from codespace.bootstrap import VERSION, Gateway, open_gateway
 from codespace.cli.flags import Directory, Flags, load_settings
+from codespace.operator_files import others_can_read
 from codespace.policy.addresses import is_loopback
 from codespace.settings import Loaded, SettingsError
 
@@ -44,6 +45,7 @@ def serve(
     without a configuration it is the current directory.
     """
     loaded = load_settings(path, flags)
+    _warn_of_readable_secrets(loaded)
     _raise_open_files()
     # What the imports made is never garbage; to look at all of it would stop the loop for 50 ms.
     gc.freeze()
@@ -105,6 +107,16 @@ async def _wind_down(gateway: Gateway, in_flight: InFlight) -> None:
         tasks.start_soon(gateway.scripts.close)
         tasks.start_soon(gateway.runner.close)
     await in_flight.drained(DRAIN_SECONDS)
+
+
+def _warn_of_readable_secrets(loaded: Loaded) -> None:
+    for file in filter(others_can_read, loaded.secret_files):
+        print(
+            f"codespace: {file!r} holds a secret, and other users can read or change it;"
+            " see chmod 600",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def _raise_open_files() -> None:

@@ -1,11 +1,16 @@
 """What scripts keep between runs: JSON texts by owner and key, in the gateway's database."""
 
+import os
+import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from sqlalchemy import bindparam, delete, func, insert, select
 
 from codespace.store.engine import Store
+from codespace.store.errors import damaged
 from codespace.store.schema import SCRIPT_VALUES as VALUES
 
 
@@ -59,3 +64,22 @@ class ScriptValues:
         """Delete all values of one owner; return how many there were."""
         with self.store.write() as connection:
             return connection.execute(delete(VALUES).where(VALUES.c.owner == owner)).rowcount
+
+
+def lengths_beside(path: str) -> Mapping[str, Mapping[str, int]]:
+    """Return the length of each value by owner and key, read beside whoever has the file open.
+
+    Raises:
+        StoreError: the file cannot be read.
+    """
+    chosen = select(VALUES.c.owner, VALUES.c.key, func.length(VALUES.c.value))
+    statement = str(chosen.order_by(VALUES.c.owner, VALUES.c.key))
+    uri = f"file:{quote(os.path.realpath(path))}?mode=ro"
+    found: dict[str, dict[str, int]] = {}
+    try:
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
+            for owner, key, length in connection.execute(statement):
+                found.setdefault(str(owner), {})[str(key)] = int(length)
+    except sqlite3.Error as error:
+        raise damaged(path, error) from error
+    return found

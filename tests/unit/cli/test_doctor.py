@@ -118,3 +118,13 @@ def test_the_stronger_containment_is_told_with_its_version(
     ran = command("doctor", "--path", str(tmp_path))
     assert verdicts(ran.out)["containment"] == "ok"
     assert "bubblewrap 1.2 (/usr/bin/bwrap)" in ran.out
+
+
+def test_a_secret_that_others_can_read_is_told(command: Command, tmp_path: Path) -> None:
+    root, token = root_of(tmp_path), tmp_path / "token"
+    token.write_text("0123456789abcdef", encoding="utf-8")
+    words = ("doctor", "--path", str(root), "--http-token-file", str(token))
+    token.chmod(0o644)
+    assert verdicts(command(*words).out)["secrets"] == "note"
+    token.chmod(0o600)
+    assert "secrets" not in verdicts(command(*words).out)

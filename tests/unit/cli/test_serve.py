@@ -138,3 +138,25 @@ def test_a_refused_start_in_a_process_of_others_leaves_its_signals_alone(
         port = str(taken.getsockname()[1])
         assert command("serve", str(tmp_path), "--http", "--http-port", port).code == 2
     assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before
+
+
+def test_a_secret_that_others_can_read_is_told_at_the_start(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    config = tmp_path / "c.json"
+    settings = {
+        "http_token": "0123456789abcdef",
+        "workspaces": {"one": {"root": str(tmp_path / "root")}},
+    }
+    config.write_text(json.dumps(settings), encoding="utf-8")
+    told: list[bool] = []
+    for mode in (0o644, 0o600):
+        config.chmod(mode)
+        ran = subprocess.run(
+            [sys.executable, "-m", "codespace", "serve", "--config", str(config)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=SECONDS,
+            check=True,
+        )
+        told.append(b"other users can read or change it" in ran.stderr)
+    assert told == [True, False]

@@ -1,10 +1,15 @@
 """What an operator sees and deletes of scripts' values, on a real database."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
+from codespace.domain.ids import WorkspaceId
+from codespace.gateway.script_values import owner_of
+from codespace.store.engine import Store
+from codespace.store.values import ScriptValues
 from commands import Command
 
 
@@ -65,3 +70,27 @@ def test_a_database_that_is_not_there_is_not_made(command: Command, config: str)
     assert (ran.code, ran.out) == (2, "")
     assert "no database" in ran.err
     assert not Path(config).with_name("ledger.db").exists()
+
+
+def test_keys_are_listed_beside_a_gateway_but_not_deleted(command: Command, config: str) -> None:
+    keep(command, config, "one", 'store("a", "x")')
+    beside = Store(str(Path(config).with_name("ledger.db")))
+    ScriptValues(beside).write(owner_of(WorkspaceId("one")), {"b": "12"}, most_chars=99)
+    listed = command("stored", "list", "--config", config)
+    refused = command("stored", "clear", "one", "--config", config)
+    beside.close()
+    assert (listed.code, listed.out) == (0, "one\ta\t3\none\tb\t2\n")
+    assert (refused.code, refused.out) == (2, "")
+    assert f"the gateway of process {os.getpid()} uses" in refused.err
+    assert "end it first" in refused.err
+
+
+def test_a_database_in_a_workspace_can_be_looked_at(command: Command, tmp_path: Path) -> None:
+    place = tmp_path / "ledger.db"
+    Store(str(place)).close()
+    config = tmp_path / "c.json"
+    workspaces = {"one": {"root": str(tmp_path)}}
+    config.write_text(json.dumps({"operations_db": str(place), "workspaces": workspaces}))
+    assert command("run", "-", "--config", str(config), stdin="1").code == 2
+    assert command("stored", "list", "--config", str(config)).code == 0
+    assert command("stored", "clear", "one", "--config", str(config)).out == "0 values deleted\n"

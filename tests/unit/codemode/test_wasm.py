@@ -63,7 +63,7 @@ def test_a_thousand_vms_wait_in_little_memory() -> None:
 
 def test_a_script_that_waits_has_few_pages_of_its_own() -> None:
     instance = Instance(machine(), memory_bytes=64 * MIB)
-    assert instance.write_input(opening("await tools.a({b: 1})", tools={"a": str}))
+    instance.write_input(opening("await tools.a({b: 1})", tools={"a": str}), instance.shared.in_ptr)
     instance.begin_step().finish(time.monotonic() + 30, lambda: None)
     before, after = machine().image, instance.read_memory()
     pages = range(0, len(after), 4096)

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from codespace.store.engine import Store
+from codespace.store.errors import StoreError
 from codespace.store.schema import METADATA, MIGRATIONS
-from codespace.store.values import ScriptValues
+from codespace.store.values import ScriptValues, lengths_beside
 
 MOST = 100
 
@@ -96,3 +97,20 @@ def test_a_ledger_from_before_gets_the_table_and_keeps_what_it_has(tmp_path: Pat
     store.close()
     assert numbers == [(number,) for number in range(1, len(MIGRATIONS) + 1)]
     assert rows == [tuple(columns)]
+
+
+def test_lengths_are_read_beside_whoever_writes(tmp_path: Path) -> None:
+    path = str(tmp_path / "odd ?#%.db")
+    store = Store(path)
+    ScriptValues(store).write("me", {"b": '"é"', "a": "1"}, most_chars=MOST)
+    ScriptValues(store).write("you", {"a": "12"}, most_chars=MOST)
+    assert lengths_beside(path) == {"me": {"a": 1, "b": 3}, "you": {"a": 2}}
+    ScriptValues(store).clear("me")
+    assert lengths_beside(path) == {"you": {"a": 2}}
+    store.close()
+
+
+def test_a_file_that_is_no_database_has_no_lengths(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no database " * 500, encoding="utf-8")
+    with pytest.raises(StoreError, match="is no database"):
+        lengths_beside(str(tmp_path / "text"))
