@@ -52,13 +52,17 @@ Watch = Callable[[Progress], None]
 
 @dataclass(frozen=True, slots=True)
 class ScriptOrder:
-    """What a client asks for. Times are milliseconds; `None` stands for the operator's limit."""
+    """What a client asks for. Times are milliseconds; `None` stands for the operator's limit.
+
+    `whole_value`: whoever asks is no model and takes a value of any length and depth.
+    """
 
     code: str
     args: object = None
     run_key: RunKey | None = None
     timeout_ms: int | None = None
     max_output_chars: int | None = None
+    whole_value: bool = False
 
     def fingerprint(self) -> str:
         """Return what tells this order from any other."""
@@ -220,6 +224,8 @@ class Scripts:
         if record.cancelled:
             run.cancel()
         outcome = _with_effects(await run.execute(), self._parts.tools)
+        if order.whole_value:
+            return outcome
         return await _fitting(
             outcome, order.shown_chars(self.limits.output_chars), self._saver(workspace)
         )

@@ -239,7 +239,7 @@ class CodemodeTools:
             return next(iter(self.workspaces.values()))
         raise CodeSpaceError(
             ErrorCode.INVALID_ARGUMENT,
-            "codemode: workspace_id: several workspaces are registered; name one of them.",
+            f"codemode: workspace_id: name one of: {', '.join(sorted(self.workspaces))}.",
             details={"path": "workspace_id"},
         )
 
