@@ -317,9 +317,11 @@ async def _fitting(
     path = None if save is None else await save(text)
     where = f"it is in {path}" if path else "return less, for it is not kept"
     problem = RunProblem(code, f"The value is {what}; {where}.")
+    cut = Truncation(len(text), 0, path)
     return replace(
         outcome,
         value=None,
-        problems=(*outcome.problems, problem),
-        truncated=outcome.truncated or Truncation(len(text), 0, path),
+        # First of all, so that many others do not hide it.
+        problems=(problem, *outcome.problems),
+        truncated=replace(outcome.truncated or cut, value=cut),
     )

@@ -330,6 +330,27 @@ async def test_where_clients_may_not_write_nothing_is_written(
         assert world.files == []
 
 
+async def test_output_and_value_that_are_both_cut_are_both_told(world: World) -> None:
+    outcome = await world.run("text('o'.repeat(1000)); return 'v'.repeat(500)")
+    assert (outcome.value, codes(outcome)) == (None, ["VALUE_TOO_LONG"])
+    cut = outcome.truncated
+    assert cut is not None
+    assert cut.value is not None
+    assert (cut.chars, cut.value.chars, cut.value.kept_chars) == (1_000, 502, 0)
+    assert cut.path is not None
+    assert cut.value.path is not None
+    assert (world.root / cut.path).read_text(encoding="utf-8") == "o" * 1_000
+    assert (world.root / cut.value.path).read_text(encoding="utf-8") == f'"{"v" * 500}"'
+
+
+async def test_many_problems_do_not_hide_that_the_value_was_cut(world: World) -> None:
+    code = "for (let i = 0; i < 200; i++) Promise.reject(new Error(i)); return 'v'.repeat(500)"
+    problems = (await world.run(code)).to_json()["problems"]
+    assert isinstance(problems, list)
+    assert problems[0]["code"] == "VALUE_TOO_LONG"
+    assert problems[-1]["code"] == "MORE_PROBLEMS"
+
+
 async def test_a_file_that_cannot_be_written_costs_only_itself(world: World) -> None:
     (world.root / ".codespace").write_text("in the way", encoding="utf-8")
     outcome = await world.run("return 'x'.repeat(1000)")
