@@ -46,6 +46,8 @@ REPORT_SECONDS = 0.25
 END_SECONDS = 5.0
 QUEUED_FOR_EACH = 8
 """So many runs may wait for each that may run."""
+OF_SCRIPTS = ("codemode", "codemode_status", "codemode_cancel")
+"""The tools that scripts do not have."""
 
 Watch = Callable[[Progress], None]
 
@@ -223,7 +225,7 @@ class Scripts:
         record.run = run
         if record.cancelled:
             run.cancel()
-        outcome = _with_effects(await run.execute(), self._parts.tools)
+        outcome = _with_effects(_without_nesting(await run.execute()), self._parts.tools)
         if order.whole_value:
             return outcome
         return await _fitting(
@@ -276,6 +278,15 @@ def _size(outcome: Outcome) -> int:
 
 def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def _without_nesting(outcome: Outcome) -> Outcome:
+    """Say to a script that called one of the tools of scripts why there is none in it."""
+    error = outcome.error
+    if error is None or not any(f"unknown tool '{name}'" in error.message for name in OF_SCRIPTS):
+        return outcome
+    why = f"{error.message}; a script cannot run or look at scripts: do its work right here"
+    return replace(outcome, error=replace(error, message=why))
 
 
 def _with_effects(outcome: Outcome, tools: Iterable[Tool]) -> Outcome:

@@ -330,6 +330,21 @@ async def test_where_clients_may_not_write_nothing_is_written(
         assert world.files == []
 
 
+@pytest.mark.parametrize("name", ["codemode", "codemode_status"])
+async def test_a_script_that_would_nest_is_told_that_it_cannot(world: World, name: str) -> None:
+    outcome = await world.run(f"return await tools.{name}({{code: 'return 1'}})")
+    assert outcome.error is not None
+    assert f"unknown tool '{name}'" in outcome.error.message
+    assert "a script cannot run or look at scripts" in outcome.error.message
+
+
+async def test_a_name_that_is_no_tool_is_answered_with_a_near_one(world: World) -> None:
+    outcome = await world.run("return await tools.lok()")
+    assert outcome.error is not None
+    assert "did you mean look" in outcome.error.message
+    assert "scripts" not in outcome.error.message
+
+
 async def test_output_and_value_that_are_both_cut_are_both_told(world: World) -> None:
     outcome = await world.run("text('o'.repeat(1000)); return 'v'.repeat(500)")
     assert (outcome.value, codes(outcome)) == (None, ["VALUE_TOO_LONG"])
