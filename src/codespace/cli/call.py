@@ -3,20 +3,21 @@
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, cast
 
 import anyio
 from cyclopts import Parameter
 
-from codespace import logs
-from codespace.adapters.client import FAILURES, TurnedAwayError, connect_http
+from codespace.adapters.client import Connection
 from codespace.bootstrap import Gateway, open_gateway
-from codespace.cli.flags import Directory, Flags, load_settings
+from codespace.cli.flags import Directory, Elsewhere, Flags, load_settings
+from codespace.cli.remote import talk, workspace_ids
 from codespace.domain.errors import CodeSpaceError
 from codespace.domain.near import meant
 from codespace.domain.tool import Json, Tool
-from codespace.settings import SettingsError, read_token_file
+from codespace.settings import SettingsError
 
 SHOWN_CHARS = 60
 _WANTED = {
@@ -40,10 +41,7 @@ def call(
         ),
     ] = None,
     path: Directory = None,
-    url: Annotated[
-        str | None, Parameter(help="A running gateway, instead of one for this call alone.")
-    ] = None,
-    token_file: Annotated[str | None, Parameter(help="File with that gateway's token.")] = None,
+    elsewhere: Elsewhere | None = None,
     flags: Flags | None = None,
 ) -> int:
     """Call one tool and print its answer as JSON.
@@ -52,16 +50,11 @@ def call(
     takes the text of a file (`@-`: of stdin). Without --url a gateway lives for this call alone,
     and ends the processes that it started. Exit code 1 when the answer is an error.
     """
-    if url is not None:
-        logs.configure()
-        token = None if token_file is None else read_token_file(token_file)
-        try:
-            return anyio.run(_call_remote, url, token, tool, arguments, json_text)
-        except TurnedAwayError as error:
-            advice = " Name a file with it: --token-file FILE." if error.wants_token else ""
-            raise SettingsError(f"{url}: {error}{advice}") from None
-        except FAILURES as error:
-            raise SettingsError(f"{url} does not answer as a gateway: {error}") from None
+    if elsewhere is not None and elsewhere.url is not None:
+        return talk(
+            elsewhere,
+            partial(_call_remote, tool=tool, arguments=arguments, json_text=json_text),
+        )
     loaded = load_settings(path, flags)
 
     async def local() -> int:
@@ -109,8 +102,8 @@ async def _call_local(
     if found is None:
         raise _no_tool(tool, gateway.toolbox.names)
     given = _arguments(found.input_schema, arguments, json_text)
-    if len(gateway.workspaces) == 1 and "workspace_id" in _required(found.input_schema):
-        given.setdefault("workspace_id", next(iter(gateway.workspaces)))
+    if _lacks_workspace(found.input_schema, given):
+        _choose_workspace(given, gateway.workspaces)
     try:
         return _print(await gateway.call(tool, given), is_error=False)
     except CodeSpaceError as error:
@@ -118,14 +111,29 @@ async def _call_local(
 
 
 async def _call_remote(
-    url: str, token: str | None, tool: str, arguments: tuple[str, ...], json_text: str | None
+    connection: Connection, *, tool: str, arguments: tuple[str, ...], json_text: str | None
 ) -> int:
-    async with connect_http(url, token=token) as connection:
-        schemas = await connection.input_schemas()
-        if tool not in schemas:
-            raise _no_tool(tool, schemas)
-        answer = await connection.call(tool, _arguments(schemas[tool], arguments, json_text))
-        return _print(answer.body, is_error=answer.is_error)
+    schemas = await connection.input_schemas()
+    if tool not in schemas:
+        raise _no_tool(tool, schemas)
+    given = _arguments(schemas[tool], arguments, json_text)
+    if _lacks_workspace(schemas[tool], given):
+        _choose_workspace(given, await workspace_ids(connection, schemas))
+    answer = await connection.call(tool, given)
+    return _print(answer.body, is_error=answer.is_error)
+
+
+def _lacks_workspace(schema: Json, given: Json) -> bool:
+    required = cast("list[str]", schema.get("required", []))
+    return "workspace_id" in required and "workspace_id" not in given
+
+
+def _choose_workspace(given: dict[str, object], known: Iterable[str]) -> None:
+    ids = sorted(known)
+    if len(ids) == 1:
+        given["workspace_id"] = ids[0]
+    elif ids:
+        print(f"codespace: workspace_id takes one of: {', '.join(ids)}", file=sys.stderr)
 
 
 def _no_tool(name: str, known: Iterable[str]) -> SettingsError:
@@ -185,10 +193,6 @@ def _kinds(schema: Json, key: str) -> list[str]:
     field = _properties(schema).get(key, {"type": "string"})
     choices = cast("list[Mapping[str, object]]", field.get("anyOf", [field]))
     return [str(choice.get("type")) for choice in choices]
-
-
-def _required(schema: Json) -> list[str]:
-    return cast("list[str]", schema.get("required", []))
 
 
 def _parse(key: str, text: str, kinds: Sequence[str] = ()) -> object:

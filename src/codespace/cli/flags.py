@@ -14,6 +14,17 @@ Directory = Annotated[str | None, Parameter(help="Directory to serve as workspac
 
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """A running gateway, instead of one for this command alone."""
+
+    url: Annotated[
+        str | None, Parameter(help="A running gateway, instead of one for this command alone.")
+    ] = None
+    token_file: Annotated[str | None, Parameter(help="File with that gateway's token.")] = None
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True)
 class Flags:
     """What the operator can say on the command line."""
 

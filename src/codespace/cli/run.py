@@ -4,6 +4,7 @@ import json
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -11,14 +12,29 @@ import anyio
 from cyclopts import Parameter
 
 from codespace.bootstrap import Gateway, open_gateway
-from codespace.cli.flags import Directory, Flags, load_settings
+from codespace.cli.flags import Directory, Elsewhere, Flags, load_settings
 from codespace.cli.run_view import View, view_of
 from codespace.codemode.outcome import Outcome, RunStatus
+from codespace.codemode.reading import read_out
 from codespace.domain.errors import CodeSpaceError
 from codespace.domain.ids import RunKey, WorkspaceId
+from codespace.domain.tool import Json
 from codespace.domain.workspace import Workspace
 from codespace.gateway.scripts import ScriptOrder
 from codespace.settings import SettingsError
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Where a script belongs."""
+
+    workspace: Annotated[
+        str | None, Parameter(help="The workspace; the only registered one by default.")
+    ] = None
+    key: Annotated[
+        str | None, Parameter(help="The run's key: the same key and script give the same run.")
+    ] = None
 
 
 def run(
@@ -30,29 +46,34 @@ def run(
     args_json: Annotated[
         str | None, Parameter(help="All of `args` as JSON.", allow_leading_hyphen=True)
     ] = None,
-    workspace: Annotated[
-        str | None, Parameter(help="The workspace; the only registered one by default.")
-    ] = None,
-    key: Annotated[
-        str | None, Parameter(help="The run's key: the same key and script give the same run.")
-    ] = None,
+    choice: Choice | None = None,
+    json_output: Annotated[
+        bool, Parameter(name="--json", help="Print JSON on a terminal, too.", negative=())
+    ] = False,
     path: Directory = None,
+    elsewhere: Elsewhere | None = None,
     flags: Flags | None = None,
 ) -> int:
     """Run a script that calls tools, and print what it returns.
 
     FILE holds the body of an async JavaScript function; `-` is stdin. On a terminal the result is
     printed to be read; else stdout is the run's envelope as JSON. Progress goes to stderr. Exit
-    code 0 only when the script completed.
+    code 0 only when the script completed. With --url it runs there, in that gateway's limits.
     """
-    order = ScriptOrder(_source(file), _args(arg, args_json), None if key is None else RunKey(key))
+    choice = choice or Choice()
+    key = None if choice.key is None else RunKey(choice.key)
+    order = ScriptOrder(_source(file), _args(arg, args_json), key, whole_value=True)
+    if elsewhere is not None and elsewhere.url is not None:
+        # A client takes a third of a second to import, and a run of this process needs none.
+        from codespace.cli.run_remote import run_elsewhere  # noqa: PLC0415 -- see above
+
+        return _print(run_elsewhere(elsewhere, order, choice.workspace), as_json=json_output)
     loaded = load_settings(path, flags)
 
     async def local() -> int:
         async with open_gateway(loaded) as gateway:
-            outcome = await _watched(gateway, _workspace(gateway, workspace), order)
-        _print(outcome)
-        return 0 if outcome.status is RunStatus.COMPLETED else 1
+            outcome = await _watched(gateway, _workspace(gateway, choice.workspace), order)
+        return _print(outcome.to_json(), as_json=json_output)
 
     return anyio.run(local)
 
@@ -84,11 +105,12 @@ async def _until_interrupted(cancel: Callable[[], None]) -> None:
             cancel()
 
 
-def _print(outcome: Outcome) -> None:
-    if sys.stdout.isatty():
-        print(outcome.reading())
+def _print(envelope: Json, *, as_json: bool) -> int:
+    if sys.stdout.isatty() and not as_json:
+        print(read_out(envelope))
     else:
-        print(json.dumps(outcome.to_json(), ensure_ascii=False, indent=2))
+        print(json.dumps(envelope, ensure_ascii=False, indent=2))
+    return 0 if envelope["status"] == RunStatus.COMPLETED else 1
 
 
 def _workspace(gateway: Gateway, name: str | None) -> Workspace:

@@ -142,15 +142,24 @@ class RunProblem(NamedTuple):
 
 
 class Truncation(NamedTuple):
-    """How the output was cut: its whole length, what is left, and where the whole is."""
+    """How the output was cut: its whole length, what is left, and where the whole is.
+
+    `value` tells the same of the value; where only that was cut, it stands for both.
+    """
 
     chars: int
     kept_chars: int
     path: str | None
+    value: "Truncation | None" = None
 
     def to_json(self) -> Json:
         """Return the cut as the envelope has it."""
-        return {"chars": self.chars, "kept_chars": self.kept_chars, "path": self.path}
+        told = {"chars": self.chars, "kept_chars": self.kept_chars, "path": self.path}
+        value = self.value
+        if value is None:
+            return {**told, "value": None}
+        of_value = {"chars": value.chars, "kept_chars": value.kept_chars, "path": value.path}
+        return {**told, "value": of_value}
 
 
 class CallState(StrEnum):

@@ -46,19 +46,25 @@ REPORT_SECONDS = 0.25
 END_SECONDS = 5.0
 QUEUED_FOR_EACH = 8
 """So many runs may wait for each that may run."""
+OF_SCRIPTS = ("codemode", "codemode_status", "codemode_cancel")
+"""The tools that scripts do not have."""
 
 Watch = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptOrder:
-    """What a client asks for. Times are milliseconds; `None` stands for the operator's limit."""
+    """What a client asks for. Times are milliseconds; `None` stands for the operator's limit.
+
+    `whole_value`: whoever asks is no model and takes a value of any length and depth.
+    """
 
     code: str
     args: object = None
     run_key: RunKey | None = None
     timeout_ms: int | None = None
     max_output_chars: int | None = None
+    whole_value: bool = False
 
     def fingerprint(self) -> str:
         """Return what tells this order from any other."""
@@ -220,7 +226,9 @@ class Scripts:
         record.run = run
         if record.cancelled:
             run.cancel()
-        outcome = _with_effects(await run.execute(), self._parts.tools)
+        outcome = _with_effects(_without_nesting(await run.execute()), self._parts.tools)
+        if order.whole_value:
+            return outcome
         return await _fitting(
             outcome, order.shown_chars(self.limits.output_chars), self._saver(workspace)
         )
@@ -273,6 +281,15 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def _without_nesting(outcome: Outcome) -> Outcome:
+    """Say to a script that called one of the tools of scripts why there is none in it."""
+    error = outcome.error
+    if error is None or not any(f"unknown tool '{name}'" in error.message for name in OF_SCRIPTS):
+        return outcome
+    why = f"{error.message}; a script cannot run or look at scripts: do its work right here"
+    return replace(outcome, error=error._replace(message=why))
+
+
 def _with_effects(outcome: Outcome, tools: Iterable[Tool]) -> Outcome:
     """Say which calls changed something, of all if the run did not complete, else of the cut."""
     whole = outcome.status is not RunStatus.COMPLETED
@@ -312,9 +329,11 @@ async def _fitting(
     path = None if save is None else await save(text)
     where = f"it is in {path}" if path else "return less, for it is not kept"
     problem = RunProblem(code, f"The value is {what}; {where}.")
+    cut = Truncation(len(text), 0, path)
     return replace(
         outcome,
         value=None,
-        problems=(*outcome.problems, problem),
-        truncated=outcome.truncated or Truncation(len(text), 0, path),
+        # First of all, so that many others do not hide it.
+        problems=(problem, *outcome.problems),
+        truncated=(outcome.truncated or cut)._replace(value=cut),
     )

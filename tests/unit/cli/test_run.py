@@ -243,3 +243,19 @@ def test_ctrl_c_on_a_terminal_ends_the_run_and_says_what_came_of_it(root: Path) 
     assert status == 1
     assert "[cancelled; calls: 1 total, 1 cancelled]" in shown
     assert "Traceback" not in shown
+
+
+def test_a_value_of_any_length_is_printed_whole(root: Path) -> None:
+    code = '// @options {"max_output_chars": 50}\nreturn "x".repeat(100_000)'
+    assert value_of(code, root) == "x" * 100_000
+    assert list(root.iterdir()) == [root / "a.txt"], "nothing is put into a file"
+
+
+def test_json_is_printed_on_a_terminal_if_asked_for(
+    command: Command, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    read = command("run", "-", "--path", str(root), stdin="return {a: 1}")
+    asked = command("run", "-", "--json", "--path", str(root), stdin="return {a: 1}")
+    assert read.out == '{"a": 1}\n'
+    assert json.loads(asked.out)["value"] == {"a": 1}

@@ -1,13 +1,17 @@
 """One script under way: its limits, its end from outside, and its whole history."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import cast
 
 import anyio
 import pytest
 
 from codespace.codemode import ErrorKind, RunStatus, Sandbox, Tool
+from codespace.codemode.discovery import Catalogue
 from codespace.codemode.machines import default_cache, machine
+from codespace.codemode.protocol import Question
+from codespace.codemode.questions import answer
 from codespace.codemode.vm import Entry, replay
 from doubles.script_tools import ECHO, NAP, Json
 
@@ -109,3 +113,23 @@ async def test_seed_and_start_decide_what_chance_and_the_clock_say(sandbox: Sand
     assert first.value == again.value
     assert cast("list[float]", first.value)[1] == 1.7e12
     assert cast("list[float]", first.value)[0] != cast("list[float]", other.value)[0]
+
+
+@pytest.mark.anyio
+async def test_questions_of_a_run_that_is_over_are_not_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Question] = []
+
+    def counted(catalogue: Catalogue, question: Question, arguments: Sequence[object]) -> object:
+        asked.append(question)
+        return answer(catalogue, question, arguments)
+
+    monkeypatch.setattr("codespace.codemode.driver.answer", counted)
+    many = "for (let i = 0; i < 100; i++) searchTools('nap');"
+    async with Sandbox([NAP], engine_ms=60) as sandbox:
+        over = await sandbox.run(f"{many} while (true) {{}}")
+        assert (over.status, asked) == (RunStatus.FAILED, [])
+    async with Sandbox([NAP]) as sandbox:
+        await sandbox.run(f"{many} await searchTools('nap')")
+        assert len(asked) == 101

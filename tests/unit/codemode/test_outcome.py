@@ -72,7 +72,12 @@ def test_the_envelope_tells_everything() -> None:
         "column": 3,
         "stack": "at …",
     }
-    assert told["truncated"] == {"chars": 9, "kept_chars": 5, "path": "/outputs/1.txt"}
+    assert told["truncated"] == {
+        "chars": 9,
+        "kept_chars": 5,
+        "path": "/outputs/1.txt",
+        "value": None,
+    }
     assert told["wall_ms"] == 1.3
     assert outcome.text == "a\nb"
 

@@ -330,6 +330,42 @@ async def test_where_clients_may_not_write_nothing_is_written(
         assert world.files == []
 
 
+@pytest.mark.parametrize("name", ["codemode", "codemode_status"])
+async def test_a_script_that_would_nest_is_told_that_it_cannot(world: World, name: str) -> None:
+    outcome = await world.run(f"return await tools.{name}({{code: 'return 1'}})")
+    assert outcome.error is not None
+    assert f"unknown tool '{name}'" in outcome.error.message
+    assert "a script cannot run or look at scripts" in outcome.error.message
+
+
+async def test_a_name_that_is_no_tool_is_answered_with_a_near_one(world: World) -> None:
+    outcome = await world.run("return await tools.lok()")
+    assert outcome.error is not None
+    assert "did you mean look" in outcome.error.message
+    assert "scripts" not in outcome.error.message
+
+
+async def test_output_and_value_that_are_both_cut_are_both_told(world: World) -> None:
+    outcome = await world.run("text('o'.repeat(1000)); return 'v'.repeat(500)")
+    assert (outcome.value, codes(outcome)) == (None, ["VALUE_TOO_LONG"])
+    cut = outcome.truncated
+    assert cut is not None
+    assert cut.value is not None
+    assert (cut.chars, cut.value.chars, cut.value.kept_chars) == (1_000, 502, 0)
+    assert cut.path is not None
+    assert cut.value.path is not None
+    assert (world.root / cut.path).read_text(encoding="utf-8") == "o" * 1_000
+    assert (world.root / cut.value.path).read_text(encoding="utf-8") == f'"{"v" * 500}"'
+
+
+async def test_many_problems_do_not_hide_that_the_value_was_cut(world: World) -> None:
+    code = "for (let i = 0; i < 200; i++) Promise.reject(new Error(i)); return 'v'.repeat(500)"
+    problems = (await world.run(code)).to_json()["problems"]
+    assert isinstance(problems, list)
+    assert problems[0]["code"] == "VALUE_TOO_LONG"
+    assert problems[-1]["code"] == "MORE_PROBLEMS"
+
+
 async def test_a_file_that_cannot_be_written_costs_only_itself(world: World) -> None:
     (world.root / ".codespace").write_text("in the way", encoding="utf-8")
     outcome = await world.run("return 'x'.repeat(1000)")

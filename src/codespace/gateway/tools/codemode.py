@@ -132,8 +132,8 @@ class RunErrorResult(Result):
     stack: str | None
 
 
-class TruncatedResult(Result):
-    """What was cut from the output."""
+class CutResult(Result):
+    """What was cut from the value."""
 
     chars: int
     kept_chars: int
@@ -141,11 +141,23 @@ class TruncatedResult(Result):
     """A file in the workspace with the whole of it."""
 
 
+class TruncatedResult(Result):
+    """What was cut from the output; from the value where only that was cut."""
+
+    chars: int
+    kept_chars: int
+    path: str | None
+    """A file in the workspace with the whole of it."""
+    value: CutResult | None
+    """What was cut from the value, also beside the output."""
+
+
 class RunResult(Result):
     """A run: where it stands, what came of it, and everything that is not plain success."""
 
     run_id: str
     status: Literal["running", "waiting", "interrupted", "completed", "failed", "cancelled"]
+    """In this version no run is `waiting` (for a person) or `interrupted` (by a restart)."""
     value: AnyJson
     """What the program returned."""
     output: list[dict[str, object]]
@@ -236,7 +248,7 @@ class CodemodeTools:
             return next(iter(self.workspaces.values()))
         raise CodeSpaceError(
             ErrorCode.INVALID_ARGUMENT,
-            "codemode: workspace_id: several workspaces are registered; name one of them.",
+            f"codemode: workspace_id: name one of: {', '.join(sorted(self.workspaces))}.",
             details={"path": "workspace_id"},
         )
 
