@@ -125,7 +125,7 @@ async def test_questions_of_a_run_that_is_over_are_not_answered(
         asked.append(question)
         return answer(catalogue, question, arguments)
 
-    monkeypatch.setattr("codespace.codemode.driver.answer", counted)
+    monkeypatch.setattr("codespace.codemode.questions.answer", counted)
     many = "for (let i = 0; i < 100; i++) searchTools('nap');"
     async with Sandbox([NAP], engine_ms=60) as sandbox:
         over = await sandbox.run(f"{many} while (true) {{}}")
