@@ -1,8 +1,7 @@
 """One HTTP connection: how long a client may take to say what it wants, and how many there may be.
 
 uvicorn waits for ever for the rest of a request; a few hundred half-said ones would use up the
-gateway's descriptors. It also writes the head, the body and the end of an answer apart; here they
-leave together when they are there together.
+gateway's descriptors.
 """
 
 import asyncio
@@ -28,10 +27,6 @@ class Patience:
 
 
 GRANTED = Patience()
-GATHER_SECONDS = 0.001
-"""How long a piece of an answer waits for the next one. The last one never does."""
-GATHER_BYTES = 64 * 1024
-"""More than this does not wait."""
 
 
 def protocol_for(patience: Patience) -> type[H11Protocol]:
@@ -49,7 +44,6 @@ class _BoundedProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] -- as uvicorn has it
         super().connection_made(transport)
-        self.transport: asyncio.Transport = Gathering(transport, self.loop)
         if len(self.connections) > self.patience.connections:
             transport.abort()
         else:
@@ -64,8 +58,6 @@ class _BoundedProtocol(H11Protocol):
         self._expect(self.conn.their_state)
 
     def on_response_complete(self) -> None:
-        if isinstance(self.transport, Gathering):
-            self.transport.flush()
         super().on_response_complete()
         # Until more comes, uvicorn's own clock for an idle connection runs.
         state = self.conn.their_state
@@ -86,52 +78,3 @@ class _BoundedProtocol(H11Protocol):
 
     def _close(self) -> None:
         self.transport.close()
-
-
-class Gathering(asyncio.Transport):
-    """A transport whose writes leave with one system call when they follow close on each other."""
-
-    def __init__(self, below: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__()
-        self._below = below
-        self._loop = loop
-        self._held: list[bytes | bytearray | memoryview] = []
-        self._bytes = 0
-        self._timer: asyncio.TimerHandle | None = None
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Take `data`, to send it soon."""
-        if not data:
-            return
-        self._held.append(data)
-        self._bytes += len(data)
-        if self._bytes > GATHER_BYTES:
-            self.flush()
-        elif self._timer is None:
-            self._timer = self._loop.call_later(GATHER_SECONDS, self.flush)
-
-    def flush(self) -> None:
-        """Send what was taken, unless the client has gone."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        held, self._held, self._bytes = self._held, [], 0
-        if held and not self._below.is_closing():
-            self._below.write(held[0] if len(held) == 1 else b"".join(held))
-
-    def close(self) -> None:
-        """Send what was taken, and close."""
-        self.flush()
-        self._below.close()
-
-    def is_closing(self) -> bool:
-        """Say whether the connection is closed, or about to be."""
-        return self._below.is_closing()
-
-    def resume_reading(self) -> None:
-        """Read from the client again."""
-        self._below.resume_reading()
-
-    def abort(self) -> None:
-        """Close, and send nothing more."""
-        self._below.abort()

@@ -1,6 +1,5 @@
 """Connections that take their time, and too many of them, on real sockets."""
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -11,7 +10,7 @@ from anyio.abc import SocketStream
 from codespace.adapters.client import connect_http
 from codespace.adapters.http_app import listen, serve_http
 from codespace.adapters.http_guard import access_for
-from codespace.adapters.http_protocol import GATHER_BYTES, Gathering, Patience
+from codespace.adapters.http_protocol import Patience
 from codespace.domain.limits import Limits
 from doubles.echo_server import echo_server
 
@@ -122,93 +121,3 @@ async def test_a_call_may_take_longer_than_its_request() -> None:
         await connection.call("say", {"text": "x"})
         await anyio.sleep(0.5)  # the point is that time passes
         assert not (await connection.call("say", {"text": "x"})).is_error
-
-
-class Written(asyncio.Transport):
-    """A transport that keeps what is written to it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.pieces: list[bytes | bytearray | memoryview] = []
-        self.some = anyio.Event()
-        self.closed = False
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        self.pieces.append(data)
-        self.some.set()
-
-    def is_closing(self) -> bool:
-        return self.closed
-
-    def close(self) -> None:
-        self.closed = True
-
-
-@pytest.mark.anyio
-async def test_the_pieces_of_an_answer_leave_together() -> None:
-    below = Written()
-    gathering = Gathering(below, asyncio.get_running_loop())
-    for piece in (b"head ", b"", b"body ", b"end"):
-        gathering.write(piece)
-    assert below.pieces == []
-    gathering.flush()
-    gathering.flush()
-    assert below.pieces == [b"head body end"]
-
-
-@pytest.mark.anyio
-async def test_a_piece_that_nothing_follows_leaves_all_the_same() -> None:
-    below = Written()
-    gathering = Gathering(below, asyncio.get_running_loop())
-    for piece in (b"head", b"event"):
-        gathering.write(piece)
-        with anyio.fail_after(10):
-            await below.some.wait()
-        below.some = anyio.Event()
-    assert below.pieces == [b"head", b"event"]
-
-
-@pytest.mark.anyio
-async def test_a_large_piece_does_not_wait() -> None:
-    below = Written()
-    Gathering(below, asyncio.get_running_loop()).write(b"x" * (GATHER_BYTES + 1))
-    assert len(below.pieces) == 1
-
-
-@pytest.mark.anyio
-async def test_a_connection_is_closed_after_its_last_piece() -> None:
-    below = Written()
-    gathering = Gathering(below, asyncio.get_running_loop())
-    gathering.write(b"end")
-    gathering.close()
-    assert gathering.is_closing()
-    assert below.pieces == [b"end"]
-
-
-@pytest.mark.anyio
-async def test_nothing_is_written_to_a_client_that_has_gone() -> None:
-    below = Written()
-    gathering = Gathering(below, asyncio.get_running_loop())
-    gathering.write(b"end")
-    below.closed = True
-    gathering.flush()
-    assert below.pieces == []
-
-
-@pytest.mark.anyio
-async def test_an_answer_comes_in_one_piece() -> None:
-    call = (
-        b'{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"say","arguments":'
-        b'{"text":"x"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",'
-        b'"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},'
-        b'"io.modelcontextprotocol/clientCapabilities":{}}}}'
-    )
-    more = (
-        b"Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n"
-        b"Mcp-Method: tools/call\r\nMcp-Name: say\r\nContent-Length: %d\r\n\r\n"
-    )
-    async with served(Patience()) as port, connected(port) as stream:
-        await stream.send(HEADERS + more % len(call) + call)
-        answer = await stream.receive()
-    assert answer.startswith(b"HTTP/1.1 200 ")
-    assert b"structuredContent" in answer
