@@ -15,6 +15,8 @@ LARGE_FOR_QUICK = 2_000
 
 
 CHARS_A_PART = 256
+TEXT_CHARS = 4 * 1_048_576
+"""A text that is no part of a value goes into the engine as it is: that is a copy, no more."""
 
 
 class Judge(Protocol):
@@ -77,7 +79,7 @@ def is_large(value: object, most: int = LARGE) -> bool:
     A long string counts as many.
     """
     if isinstance(value, str):
-        return len(value) > most * CHARS_A_PART
+        return len(value) > TEXT_CHARS
     first = _parts(value)
     if _NUMBERS.issuperset(map(type, first)):  # the fast answer for a small object
         return len(first) >= most

@@ -5,10 +5,11 @@ Between two pieces another thread has its turn: the event loop's.
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import cast
 
+from codespace.codemode.checking import is_large
 from codespace.codemode.json_text import text_of_json, utf8
 from codespace.codemode.tool import ToolError
 
@@ -89,25 +90,23 @@ def pieces(value: object, dumps: Dumps) -> Iterator[str]:
         yield from _array(cast("list[object]", value), dumps)
 
 
-def _array(items: Iterable[object], dumps: Dumps) -> Iterator[str]:
-    batch: list[object] = []
-    left, comma = PIECE, ""
+def _array(items: list[object], dumps: Dumps) -> Iterator[str]:
     yield "["
-    for item in items:
-        own = 1 if _is_light(item) else weight(item)
-        if batch and own > left:
-            yield comma + dumps(batch)[1:-1]
-            batch, left, comma = [], PIECE, ","
-        if own > PIECE:
-            yield comma
-            yield from pieces(item, dumps)
-            comma = ","
-        else:
-            batch.append(item)
-            left -= own
-    if batch:
-        yield comma + dumps(batch)[1:-1]
+    yield from _items(items, dumps)
     yield "]"
+
+
+def _items(items: list[object], dumps: Dumps) -> Iterator[str]:
+    # Halves, until one is small: a look at each item by itself would take longer than its text.
+    if len(items) == 1:
+        yield from pieces(items[0], dumps)
+    elif not is_large(items, PIECE):
+        yield dumps(items)[1:-1]
+    else:
+        middle = len(items) // 2
+        yield from _items(items[:middle], dumps)
+        yield ","
+        yield from _items(items[middle:], dumps)
 
 
 def _object(members: dict[object, object], dumps: Dumps) -> Iterator[str]:

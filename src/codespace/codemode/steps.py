@@ -18,7 +18,7 @@ from codespace.domain.run_limits import RunLimits
 
 PAUSE_SECONDS = 0.002
 """Work that is done on the event loop without a pause."""
-LARGE_INPUT = 1_048_576
+LARGE_INPUT = 4 * 1_048_576
 """Bytes of input that are copied into the VM by another thread than the event loop's."""
 LARGE_OUTPUT = 65_536
 """Output of a step that is read with pauses."""
