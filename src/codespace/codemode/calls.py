@@ -128,7 +128,7 @@ class Calls:
         # One task makes call after call: that is cheaper than a task for each.
         self._unbegun -= 1
         task = cast("asyncio.Task[None]", asyncio.current_task())
-        while True:
+        while not self._closing:  # a task that begins after the run's end must make no call
             self._tasks[live.call.call_no] = task
             await self._perform(live)
             self._between += 1

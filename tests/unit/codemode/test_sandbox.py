@@ -156,3 +156,24 @@ def test_a_failing_tool_writes_nothing_where_nobody_asked_for_a_log() -> None:
     command = [sys.executable, "-c", FAILING_TOOL]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=50, check=True)
     assert (ended.stdout, ended.stderr) == ("failed\n", "")
+
+
+@pytest.mark.anyio
+async def test_a_call_whose_task_had_not_begun_when_its_run_ended_is_never_made() -> None:
+    made: list[object] = []
+
+    async def note(arguments: object) -> None:
+        made.append(arguments)
+
+    async with Sandbox([Tool("note", note)]) as sandbox:
+        run = await sandbox.prepare(
+            "await tools.note({})",
+            progress=lambda _: run.cancel(),
+        )
+        outcome = await run.execute()
+        made_by_then = list(made)
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+    assert outcome.status is RunStatus.CANCELLED
+    assert made == made_by_then
