@@ -80,29 +80,32 @@ def is_large(value: object, most: int = LARGE) -> bool:
     """
     if isinstance(value, str):
         return len(value) > TEXT_CHARS
-    first = _parts(value)
-    if _NUMBERS.issuperset(map(type, first)):  # the fast answer for a small object
-        return len(first) >= most
-    left = most - 1
-    waiting: list[object] = [value]
-    for each in waiting:  # it grows meanwhile
-        parts = _parts(each)
-        left -= len(parts)
-        if left < 0:
-            return True
-        for part in parts:
-            if isinstance(part, str):
-                left -= len(part) // CHARS_A_PART
-            elif isinstance(part, _HOLDERS):
-                waiting.append(part)  # pyright: ignore[reportUnknownArgumentType] -- JSON
+    left, level = most - 1, _holders([value])
+    if level and _NUMBERS.issuperset(map(type, _parts(level[0]))):  # fast for a small object
+        return len(level[0]) > left
+    while level:
+        parts: list[object] = []
+        for each in level:
+            left -= len(each)
+            if left < 0:
+                return True
+            parts += _parts(each)
+        kinds = set(map(type, parts))
+        if str in kinds:
+            left -= sum([len(part) for part in parts if isinstance(part, str)]) // CHARS_A_PART
+        level = [] if kinds <= _LEAVES else _holders(parts)
     return left < 0
 
 
-_HOLDERS = (dict, list, tuple)
 _NUMBERS = frozenset((int, float, bool, type(None)))
+_LEAVES = _NUMBERS | {str}
+_HOLDERS = (dict, list, tuple)
+_Holder = dict[object, object] | list[object]
 
 
-def _parts(value: object) -> Collection[object]:
-    if isinstance(value, dict):
-        return value.values()  # pyright: ignore[reportUnknownVariableType] -- JSON
-    return value if isinstance(value, list | tuple) else ()  # pyright: ignore[reportUnknownVariableType] -- JSON
+def _parts(holder: _Holder) -> Collection[object]:
+    return holder.values() if isinstance(holder, dict) else holder
+
+
+def _holders(parts: list[object]) -> list[_Holder]:
+    return [part for part in parts if isinstance(part, _HOLDERS)]  # pyright: ignore[reportReturnType, reportUnknownVariableType] -- JSON

@@ -194,7 +194,7 @@ ASK_BASE = 0x80000000
 
 def record(op: Op, payload: bytes, *, number: int = 0) -> bytes:
     """Return one record of a step's input."""
-    return _HEAD.pack(op, number, len(payload)) + payload + b"\0"
+    return b"".join((_HEAD.pack(op, number, len(payload)), payload, b"\0"))
 
 
 def step_input(clock_ms: float, records: Iterable[bytes]) -> bytes:

@@ -109,19 +109,23 @@ class _Compiler:
         names = {name for name in needed if isinstance(name, str)}
         if len(names) < len(set(map(str, needed))):
             raise _TooMuchError
-        must = [(name, parts.get(name, _anything)) for name in names]
-        may = [(name, check) for name, check in parts.items() if name not in names]
+        members = [
+            (
+                name,
+                _exact(properties.get(name)) | (_NEVER if name in names else _OPTIONAL),
+                parts.get(name, _anything),
+            )
+            for name in [*names, *(parts.keys() - names)]
+        ]
         known = None if more else parts.keys()
 
         def check(value: object) -> bool:
             found = as_object_or_none(value)
             if found is None:
                 return False
-            for name, accepts in must:
-                if name not in found or not accepts(found[name]):
-                    return False
-            for name, accepts in may:
-                if name in found and not accepts(found[name]):
+            for name, kinds, accepts in members:
+                each = found.get(name, _ABSENT)
+                if type(each) not in kinds and (each is _ABSENT or not accepts(each)):
                     return False
             return known is None or found.keys() <= known
 
@@ -142,8 +146,15 @@ class _Compiler:
         return self.compile(self._references.find(reference))
 
     def _items(self, schema: object) -> Check:
-        check = self.compile(schema)
-        return lambda value: all(map(check, as_list(value)))
+        check, kinds = self.compile(schema), _exact(schema)
+        if not kinds:
+            return lambda value: all(map(check, as_list(value)))
+
+        def check_all(value: object) -> bool:
+            items = as_list(value)
+            return kinds.issuperset(map(type, items)) or all(map(check, items))
+
+        return check_all
 
     def _properties(self, value: object, schema: Json) -> Check:
         given = as_object_or_none(value)
@@ -183,6 +194,35 @@ def _type(value: object, schema: Json) -> Check:
     if not known or len(known) != len(checks):
         raise _TooMuchError
     return known[0] if len(known) == 1 else _any(known)
+
+
+class _Absent:
+    """The type of a member that an object does not have."""
+
+
+_ABSENT = _Absent()
+_OPTIONAL: frozenset[type] = frozenset((_Absent,))
+_NEVER: frozenset[type] = frozenset()
+
+
+def _exact(schema: object) -> frozenset[type]:
+    """Return the types whose instances all fit, where a look at the type is enough."""
+    given = as_object_or_none(schema)
+    if given is None or given.keys() - _ANNOTATIONS != {"type"}:
+        return _NEVER
+    words = as_several(given["type"])
+    return frozenset(kind for word in words for kind in _EXACT.get(str(word), ()))
+
+
+_EXACT: Mapping[str, Sequence[type]] = {
+    "string": (str,),
+    "number": (int, float),
+    "integer": (int,),
+    "boolean": (bool,),
+    "null": (type(None),),
+    "array": (list,),
+    "object": (dict,),
+}
 
 
 def _anything(value: object) -> bool:

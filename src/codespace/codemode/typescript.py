@@ -183,7 +183,12 @@ def is_optional(kind: Type) -> bool:
 
 def _grouped(kind: Type, indent: int, *loose: type[Type]) -> str:
     text = write(kind, indent)
-    return f"({text})" if isinstance(kind, loose) else text
+    return f"({text})" if isinstance(_shape(kind), loose) else text
+
+
+def _shape(kind: Type) -> Type:
+    # An object type with properties and others is written as an intersection.
+    return Both((kind,)) if isinstance(kind, Record) and kind.fields and kind.others else kind
 
 
 def _tuple(kind: Tuple, indent: int) -> str:

@@ -18,6 +18,7 @@ import wasmtime
 
 from codespace.codemode.machine_code import MachineCode
 from codespace.codemode.native import Crossing, extern, ffi, has_fibers, native
+from codespace.codemode.pool import PLACES, has_pool, use_pool
 from codespace.codemode.running import (
     GRACE_SECONDS,
     SLICE_TICKS,
@@ -76,9 +77,13 @@ class Machine:
         digest: SHA-256 of guest.wasm; snapshots are bound to it.
         host_fields: where in the memory the fields are that only the host writes, to stop a script.
         fibers: whether a step can give its thread back before it ends.
+        places: how many VMs can be in the pool of this machine; 0: it has none.
     """
 
-    def __init__(self, wasm: bytes, *, code: MachineCode, fibers: bool = True) -> None:
+    def __init__(
+        self, wasm: bytes, *, code: MachineCode, fibers: bool = True, places: int = PLACES
+    ) -> None:
+        self._wasm, self._code = wasm, code
         self.digest = hashlib.sha256(wasm).digest()
         at = wasm.rindex(MARK) + len(MARK)
         self.shared_at = int(struct.unpack_from("<I", wasm, at)[0])
@@ -86,6 +91,7 @@ class Machine:
             self.shared_at + getattr(Shared, name).offset for name in ("interrupt", "tick_limit")
         ]
         self.fibers = fibers and has_fibers()
+        self.places = places if places and self.fibers and has_pool(places) else 0
         self.engine = wasmtime.Engine(self._config())
         self.module = code.load(self.engine, wasm, f"{self.digest.hex()} {self._options()}")
         self.ticker = Ticker(self.engine)
@@ -106,8 +112,15 @@ class Machine:
             return cls(wasm, code=code, fibers=False)
         return machine
 
+    @cached_property
+    def spare(self) -> "Machine":
+        """The machine of VMs that the pool has no place for: equal, but that it has no pool."""
+        return Machine(self._wasm, code=self._code, fibers=self.fibers, places=0)
+
     def _config(self) -> wasmtime.Config:
         config = wasmtime.Config()
+        if self.places:
+            use_pool(config, places=self.places)
         config.epoch_interruption = True
         config.cranelift_nan_canonicalization = True
         config.memory_may_move = False
@@ -121,7 +134,8 @@ class Machine:
         # The library's size stands for its version, which costs 10 ms to ask for; machine code of
         # another version is refused by the library itself.
         library = Path(ffi.filename).stat().st_size
-        return f"{library} {platform.machine()} {self.fibers} epoch nan-canonical fixed-memory"
+        options = f"{self.fibers} {self.places > 0} epoch nan-canonical fixed-memory"
+        return f"{library} {platform.machine()} {options}"
 
     @cached_property
     def image(self) -> bytes:
@@ -133,11 +147,13 @@ class Instance:
     """One guest: its memory, and the two functions that it has. Not for two threads at once."""
 
     def __init__(self, machine: Machine, *, memory_bytes: int, pages: int = 0) -> None:
-        self.machine = machine
-        self._store = wasmtime.Store(machine.engine)
-        self._store.set_limits(memory_size=memory_bytes)
-        self._store.set_epoch_deadline(FAR_AWAY)
-        self._memory, self._step, self._inbox = self._exports()
+        try:
+            instance = self._made(machine, memory_bytes)
+        except wasmtime.WasmtimeError:
+            if not machine.places:
+                raise
+            instance = self._made(machine.spare, memory_bytes)  # all places are taken
+        self._memory, self._step, self._inbox = self._exports(instance)
         missing = pages - self._memory.size(self._store)
         if missing > 0:
             self._memory.grow(self._store, missing)
@@ -149,16 +165,24 @@ class Instance:
         self.shared = Shared.from_address(address + machine.shared_at)
         self._size = 0
         self._stepping = self._running(self._step)
-        if machine.fibers:
+        if self.machine.fibers:
             context = self._store._context()  # pyright: ignore[reportPrivateUsage] -- as in native  # noqa: SLF001
             native.wasmtime_context_epoch_deadline_async_yield_and_update(context, SLICE_TICKS)
 
-    def _exports(self) -> tuple[wasmtime.Memory, wasmtime.Func, wasmtime.Func]:
+    def _made(self, machine: Machine, memory_bytes: int) -> wasmtime.Instance:
+        self.machine = machine
+        self._store = wasmtime.Store(machine.engine)
+        self._store.set_limits(memory_size=memory_bytes)
+        self._store.set_epoch_deadline(FAR_AWAY)
+        return wasmtime.Instance(self._store, machine.module, [])
+
+    def _exports(
+        self, instance: wasmtime.Instance
+    ) -> tuple[wasmtime.Memory, wasmtime.Func, wasmtime.Func]:
         """Return what the guest exports.
 
         The public mapping of exports takes as long to make as the instance itself.
         """
-        instance = wasmtime.Instance(self._store, self.machine.module, [])
         if not self.machine.fibers:
             found = instance.exports(self._store)
             return (

@@ -85,6 +85,12 @@ HORRORS: dict[str, object] = {
         "additionalProperties": {"type": "number"},
         "patternProperties": {"^x": {"type": "boolean"}},
     },
+    "tuples and arrays of both kinds of properties": {
+        "prefixItems": [
+            {"properties": {"a": {"type": "array"}}, "additionalProperties": {"type": "number"}}
+        ],
+        "items": {"properties": {"b": True}, "additionalProperties": {"type": "string"}},
+    },
     "any of, one of, all of": {
         "allOf": [{"properties": {"a": {"const": 1}}}, {"required": ["b"]}],
         "anyOf": [{"type": "string"}, {"type": ["array", "null"]}],

@@ -58,6 +58,14 @@ def test_a_type_is_written(kind: Type, text: str) -> None:
     assert write(kind) == text
 
 
+def test_an_object_with_other_properties_is_one_type_wherever_it_stands() -> None:
+    mixed = Record((Field("a", STRING, required=True),), NUMBER)
+    inner = "{ a: string } & { [key: string]: number }"
+    assert write(Array(mixed)) == f"({inner})[]"
+    assert write(Tuple((mixed,), 0, mixed)) == f"[({inner})?, ...({inner})[]]"
+    assert write(both([mixed, POINT])).startswith(inner)
+
+
 def test_comments_put_properties_on_lines_of_their_own() -> None:
     kind = Record((Field("a", Array(POINT), required=True, doc="first\nsecond"),))
 
