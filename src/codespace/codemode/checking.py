@@ -1,7 +1,7 @@
 """Arguments and results against the schemas of one tool, without holding up the event loop."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -80,16 +80,17 @@ def is_large(value: object, most: int = LARGE) -> bool:
     """
     if isinstance(value, str):
         return len(value) > TEXT_CHARS
+    # The fast answer for a small object: it is asked of every call's arguments and result.
+    if isinstance(value, dict) and _NUMBERS.issuperset(map(type, value.values())):  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType] -- JSON
+        return len(value) >= most  # pyright: ignore[reportUnknownArgumentType] -- JSON
     left, level = most - 1, _holders([value])
-    if level and _NUMBERS.issuperset(map(type, _parts(level[0]))):  # fast for a small object
-        return len(level[0]) > left
     while level:
         parts: list[object] = []
         for each in level:
             left -= len(each)
             if left < 0:
                 return True
-            parts += _parts(each)
+            parts += each.values() if isinstance(each, dict) else each
         kinds = set(map(type, parts))
         if str in kinds:
             left -= sum([len(part) for part in parts if isinstance(part, str)]) // CHARS_A_PART
@@ -101,10 +102,6 @@ _NUMBERS = frozenset((int, float, bool, type(None)))
 _LEAVES = _NUMBERS | {str}
 _HOLDERS = (dict, list, tuple)
 _Holder = dict[object, object] | list[object]
-
-
-def _parts(holder: _Holder) -> Collection[object]:
-    return holder.values() if isinstance(holder, dict) else holder
 
 
 def _holders(parts: list[object]) -> list[_Holder]:

@@ -19,12 +19,22 @@ class MachineCode(NamedTuple):
 
     folder: Path | None
 
-    def load(self, engine: wasmtime.Engine, wasm: bytes, depends_on: str) -> wasmtime.Module:
+    def load(
+        self,
+        engine: wasmtime.Engine,
+        wasm: bytes,
+        depends_on: str,
+        *,
+        like: wasmtime.Module | None = None,
+    ) -> wasmtime.Module:
         """Return the module, from the cache when it is there and sound, else compiled.
 
-        `depends_on` tells this machine code from any other: the module, options, machine.
+        `depends_on` tells this machine code from any other: the module, options, machine. Where
+        there is no cache, a module of this process with the same machine code is copied.
         """
         if self.folder is None or not _make_private(self.folder):
+            if like is not None:
+                return wasmtime.Module.deserialize(engine, bytes(like.serialize()))
             return wasmtime.Module(engine, wasm)
         key = hashlib.sha256(depends_on.encode()).hexdigest()
         path = self.folder / f"guest-{key[:40]}.bin"

@@ -81,7 +81,13 @@ class Machine:
     """
 
     def __init__(
-        self, wasm: bytes, *, code: MachineCode, fibers: bool = True, places: int = PLACES
+        self,
+        wasm: bytes,
+        *,
+        code: MachineCode,
+        fibers: bool = True,
+        places: int = PLACES,
+        like: "Machine | None" = None,
     ) -> None:
         self._wasm, self._code = wasm, code
         self.digest = hashlib.sha256(wasm).digest()
@@ -93,7 +99,8 @@ class Machine:
         self.fibers = fibers and has_fibers()
         self.places = places if places and self.fibers and has_pool(places) else 0
         self.engine = wasmtime.Engine(self._config())
-        self.module = code.load(self.engine, wasm, f"{self.digest.hex()} {self._options()}")
+        options, known = f"{self.digest.hex()} {self._options()}", like and like.module
+        self.module = code.load(self.engine, wasm, options, like=known)
         self.ticker = Ticker(self.engine)
         self.crossing = Crossing() if self.fibers else None
 
@@ -115,7 +122,7 @@ class Machine:
     @cached_property
     def spare(self) -> "Machine":
         """The machine of VMs that the pool has no place for: equal, but that it has no pool."""
-        return Machine(self._wasm, code=self._code, fibers=self.fibers, places=0)
+        return Machine(self._wasm, code=self._code, fibers=self.fibers, places=0, like=self)
 
     def _config(self) -> wasmtime.Config:
         config = wasmtime.Config()
@@ -134,8 +141,7 @@ class Machine:
         # The library's size stands for its version, which costs 10 ms to ask for; machine code of
         # another version is refused by the library itself.
         library = Path(ffi.filename).stat().st_size
-        options = f"{self.fibers} {self.places > 0} epoch nan-canonical fixed-memory"
-        return f"{library} {platform.machine()} {options}"
+        return f"{library} {platform.machine()} {self.fibers} epoch nan-canonical fixed-memory"
 
     @cached_property
     def image(self) -> bytes:

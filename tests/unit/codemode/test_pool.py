@@ -1,6 +1,9 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 from codespace.codemode import protocol
 from codespace.codemode.machine_code import MachineCode
@@ -31,6 +34,14 @@ def test_where_the_pool_is_full_a_vm_has_memory_of_its_own() -> None:
         answer = protocol.step_input(START_MS, [protocol.resolve(1, number)])
         assert Returned(number) in vm.step(answer)
     assert len({vm.memory_hash() for vm in vms}) == len(vms)
+
+
+@pytest.mark.parametrize("cache", [CODE, None])
+def test_memory_of_its_own_has_the_same_machine_code(cache: Path | None) -> None:
+    full = Machine(GUEST.read_bytes(), code=MachineCode(cache), places=1)
+    compiled = full.module.serialize()
+    assert full.spare.places == 0
+    assert full.spare.module.serialize() == compiled
 
 
 def test_a_place_gives_the_next_script_nothing_of_the_one_before() -> None:
