@@ -1,7 +1,6 @@
 """Drives one VM: every input goes in here, and no step holds up the event loop."""
 
 import asyncio
-import json
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +8,7 @@ from enum import StrEnum
 from functools import partial
 from typing import NamedTuple, cast
 
+from codespace.codemode.json_pieces import Pieces, decoded
 from codespace.codemode.loop_turn import LoopTurn
 from codespace.codemode.protocol import Operation, Status, decode, operation, reject, step_input
 from codespace.codemode.vm import Entry, Turn, Vm
@@ -224,12 +224,22 @@ class Steps:
         return stop, max(0.0, allowed[stop])
 
     async def _decoded_slowly(self, output: bytes) -> list[Operation]:
+        # Of a long text each of these is a copy of it, some milliseconds long.
+        await asyncio.sleep(0)
         text, at = output.decode(), 1
-        decoder = json.JSONDecoder()
+        await asyncio.sleep(0)
         operations: list[Operation] = []
         while at < len(text) - 1:
-            item, end = cast("tuple[list[object], int]", decoder.raw_decode(text, at))
-            operations.append(operation(item))
+            item, end = await self._decoded(decoded(text, at))
+            operations.append(operation(cast("list[object]", item)))
             at = end + 1
             await self._breather.breathe()
         return operations
+
+    async def _decoded(self, pieces: Pieces) -> tuple[object, int]:
+        while True:
+            try:
+                next(pieces)
+            except StopIteration as end:
+                return cast("tuple[object, int]", end.value)
+            await self._breather.breathe()

@@ -189,12 +189,42 @@ static bool show_for_text(JSContext *ctx, struct buffer *out, JSValueConst v)
     return inspect(ctx, out, v);
 }
 
+/* Where the last piece of output ends in the outbox, and its level. */
+static struct {
+    uint32_t end;
+    int level;
+} last_text;
+
+/* A piece of output. One that follows another of its level is a further line of that: the host has
+   far less to do for one long text than for many short ones. */
+static bool put_output(JSContext *ctx, const struct buffer *text, int level)
+{
+    uint32_t mark = outbox.len;
+    bool more = last_text.end == mark && last_text.level == level;
+    bool ok;
+    if (more) {
+        outbox.len -= strlen("\"]");
+        ok = put_text(ctx, &outbox, "\\n") && put_inside(ctx, &outbox, text->at, text->len) &&
+             put_char(ctx, &outbox, '"');
+    } else {
+        ok = op_begin(ctx, "text", &mark) && put_number(ctx, level) && put_char(ctx, &outbox, ',') &&
+             put_quoted(ctx, &outbox, text->at, text->len);
+    }
+    ok = op_end(ctx, mark, ok);
+    if (ok) {
+        last_text.end = outbox.len;
+        last_text.level = level;
+    } else if (more) {
+        memcpy(outbox.at + mark - strlen("\"]"), "\"]", strlen("\"]"));
+    }
+    return ok;
+}
+
 /* text(value) is level 0; console's functions are the others. */
 static JSValue write_text(JSContext *ctx, JSValueConst this_val, int argc, JSValueConst *argv, int level)
 {
     struct buffer text = {.max = guest.limits.output_bytes, .limit = "output",
                           .message = "one piece of output is larger than written_bytes allows"};
-    uint32_t mark;
     if (must_stop(ctx))
         return JS_EXCEPTION;
     bool ok = true;
@@ -202,12 +232,7 @@ static JSValue write_text(JSContext *ctx, JSValueConst this_val, int argc, JSVal
         ok = (!i || put_char(ctx, &text, ' ')) &&
              (level ? inspect(ctx, &text, argv[i]) : show_for_text(ctx, &text, argv[i]));
     }
-    ok = ok && !must_stop(ctx) && count_output(ctx, text.len + 8);
-    if (ok) {
-        ok = op_begin(ctx, "text", &mark) && put_number(ctx, level) && put_char(ctx, &outbox, ',') &&
-             put_quoted(ctx, &outbox, text.at, text.len);
-        ok = op_end(ctx, mark, ok);
-    }
+    ok = ok && !must_stop(ctx) && count_output(ctx, text.len + 8) && put_output(ctx, &text, level);
     buffer_release(&text);
     return ok ? JS_UNDEFINED : JS_EXCEPTION;
 }

@@ -129,21 +129,25 @@ static inline uint32_t plain_run(const uint8_t *s, uint32_t n)
     return i;
 }
 
+/* UTF-8 text as it stands between the quotes of a JSON string. */
+static bool put_inside(JSContext *ctx, struct buffer *b, const uint8_t *text, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t plain = plain_run(text + i, n - i);
+        if (!put(ctx, b, text + i, plain))
+            return false;
+        i += plain;
+        if (i < n && !put_escape(ctx, b, text[i]))
+            return false;
+    }
+    return true;
+}
+
 /* UTF-8 text as a JSON string, with its quotes. */
 static bool put_quoted(JSContext *ctx, struct buffer *b, const uint8_t *text, uint32_t n)
 {
-    if (!buffer_room(ctx, b, n + 2))
-        return false;
-    b->at[b->len++] = '"';
-    for (uint32_t i = 0; i < n; i++) {
-        if (unlikely(text[i] < 0x20 || text[i] == '"' || text[i] == '\\')) {
-            if (!put_escape(ctx, b, text[i]))
-                return false;
-        } else if (!put_char(ctx, b, text[i])) {
-            return false;
-        }
-    }
-    return put_char(ctx, b, '"');
+    return buffer_room(ctx, b, n + 2) && put_char(ctx, b, '"') && put_inside(ctx, b, text, n) &&
+           put_char(ctx, b, '"');
 }
 
 /* One character of a script's string as UTF-8; half of a pair alone becomes U+FFFD. */

@@ -522,6 +522,7 @@ __attribute__((export_name("step"))) void step(void)
     give_back_outbox();
     outbox.len = 0;
     outbox.at[outbox.len++] = '[';
+    last_text.end = 0;
     if (shared.in_len >= 8)
         take_clock(in);
     for (uint32_t at = 8; at + 12 < shared.in_len && shared.status == IDLE; at += 13 + e.size) {
