@@ -32,6 +32,16 @@ class ErrorCode(StrEnum):
     NOT_A_TTY = "NOT_A_TTY"
     TIMEOUT = "TIMEOUT"
     LIMIT_EXCEEDED = "LIMIT_EXCEEDED"
+    APPROVAL_REQUIRED = "APPROVAL_REQUIRED"
+    APPROVAL_NOT_FOUND = "APPROVAL_NOT_FOUND"
+    APPROVAL_CONFLICT = "APPROVAL_CONFLICT"
+    APPROVAL_AMBIGUOUS = "APPROVAL_AMBIGUOUS"
+    WORK_NOT_FOUND = "WORK_NOT_FOUND"
+    WORK_CLOSED = "WORK_CLOSED"
+    INTENT_NOT_FOUND = "INTENT_NOT_FOUND"
+    INTENT_ALREADY_CLAIMED = "INTENT_ALREADY_CLAIMED"
+    INTENT_NOT_EDITABLE = "INTENT_NOT_EDITABLE"
+    INTENT_REVISION_CONFLICT = "INTENT_REVISION_CONFLICT"
     RUN_NOT_FOUND = "RUN_NOT_FOUND"
     RUN_CONFLICT = "RUN_CONFLICT"
     INTERNAL = "INTERNAL"
@@ -49,6 +59,7 @@ class CodeSpaceError(Exception):
             environment value or a path outside the workspace.
         details: JSON values that let a client mend its call.
         operation_id: the recorded operation, once one was minted.
+        approval_id: the held call, with every APPROVAL_* code that has one.
     """
 
     def __init__(
@@ -58,12 +69,14 @@ class CodeSpaceError(Exception):
         *,
         details: Mapping[str, object] | None = None,
         operation_id: str | None = None,
+        approval_id: str | None = None,
     ) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message
         self.details: dict[str, object] = dict(details or {})
         self.operation_id = operation_id
+        self.approval_id = approval_id
 
     def body(self) -> dict[str, object]:
         """Return the error as the JSON object of the contract."""
@@ -72,21 +85,29 @@ class CodeSpaceError(Exception):
             body["details"] = self.details
         if self.operation_id is not None:
             body["operation_id"] = self.operation_id
+        if self.approval_id is not None:
+            body["approval_id"] = self.approval_id
         return body
 
     def of_operation(self, operation_id: str) -> "CodeSpaceError":
         """Return the same error, tied to the operation that recorded it."""
         return CodeSpaceError(
-            self.code, self.message, details=self.details, operation_id=operation_id
+            self.code,
+            self.message,
+            details=self.details,
+            operation_id=operation_id,
+            approval_id=self.approval_id,
         )
 
 
 def from_body(body: Mapping[str, object]) -> CodeSpaceError:
     """Return the error that `body` was made from."""
     details, operation_id = body.get("details"), body.get("operation_id")
+    approval_id = body.get("approval_id")
     return CodeSpaceError(
         ErrorCode(str(body["code"])),
         str(body["message"]),
         details=cast("Mapping[str, object] | None", details),
         operation_id=None if operation_id is None else str(operation_id),
+        approval_id=None if approval_id is None else str(approval_id),
     )

@@ -23,6 +23,18 @@ RunId = NewType("RunId", str)
 RunKey = NewType("RunKey", str)
 """The client's idempotency key of a run, scoped to its workspace."""
 
+ApprovalId = NewType("ApprovalId", str)
+"""A held call, `appr-…`. Survives a restart."""
+
+WorkId = NewType("WorkId", str)
+"""One logical job of an agent, `work-…`. Survives a restart."""
+
+IntentId = NewType("IntentId", str)
+"""One instruction of the user, `int-…`. Survives a restart."""
+
 OPERATION_PREFIX = "op-"
 PROCESS_PREFIX = "proc-"
 RUN_PREFIX = "run-"
+APPROVAL_PREFIX = "appr-"
+WORK_PREFIX = "work-"
+INTENT_PREFIX = "int-"

@@ -67,6 +67,7 @@ class ToolError(BaseModel):
     message: str
     details: dict[str, object] | None = None
     operation_id: str | None = None
+    approval_id: str | None = None
 
 
 Report = Callable[[int, int], Awaitable[None]]
