@@ -106,10 +106,13 @@ async def _until_interrupted(cancel: Callable[[], None]) -> None:
 
 
 def _print(envelope: Json, *, as_json: bool) -> int:
+    # The run is over: what a terminal's encoding does not have is no reason to lose its outcome.
+    encoding = sys.stdout.encoding
     if sys.stdout.isatty() and not as_json:
-        print(read_out(envelope))
+        print(read_out(envelope).encode(encoding, "backslashreplace").decode(encoding))
     else:
-        print(json.dumps(envelope, ensure_ascii=False, indent=2))
+        plain = encoding.lower() != "utf-8"
+        print(json.dumps(envelope, ensure_ascii=plain, indent=2))
     return 0 if envelope["status"] == RunStatus.COMPLETED else 1
 
 

@@ -259,3 +259,17 @@ def test_json_is_printed_on_a_terminal_if_asked_for(
     asked = command("run", "-", "--json", "--path", str(root), stdin="return {a: 1}")
     assert read.out == '{"a": 1}\n'
     assert json.loads(asked.out)["value"] == {"a": 1}
+
+
+def test_an_encoding_without_a_character_loses_no_outcome(root: Path) -> None:
+    ran = subprocess.run(
+        command("run", "-", "--path", str(root)),
+        input=b"return '\\u4e2d \\u{1f600}'",
+        capture_output=True,
+        env={**environment(), "PYTHONIOENCODING": "ascii"},
+        timeout=SECONDS,
+        check=False,
+    )
+
+    assert ran.returncode == 0
+    assert json.loads(ran.stdout)["value"] == "\u4e2d \U0001f600"
