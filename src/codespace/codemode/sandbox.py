@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypedDict, Unpack
+from weakref import WeakKeyDictionary
 
 from codespace.codemode.arguments import encoded_args
 from codespace.codemode.loop_turn import LoopTurn
@@ -82,7 +83,7 @@ class Sandbox:
         self._store = MemoryStore() if store is None else store
         self._save_output = save_output
         self._cache = default_cache() if cache is None else cache
-        self._slots = asyncio.Semaphore(self.limits.runs)
+        self._slots = WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore]()
         self._around: Surroundings | None = None
         self._under_way: set[Run] = set()
         self._closed = False
@@ -117,12 +118,12 @@ class Sandbox:
             ValueError: `args` is no JSON value, or a number is out of range.
         """
         run = await self.prepare(code, **options)
-        async with self._slots:
-            self._under_way.add(run)
-            try:
+        self._under_way.add(run)  # also while it waits: `close` cancels it then
+        try:
+            async with self._slots_here():
                 return await run.execute()
-            finally:
-                self._under_way.discard(run)
+        finally:
+            self._under_way.discard(run)
 
     async def prepare(self, code: str, **options: Unpack[RunOptions]) -> Run:
         """Return a run that has not begun, for who wants to be able to cancel it.
@@ -134,11 +135,20 @@ class Sandbox:
         """
         refuse_unknown("option", options, RunOptions.__annotations__)
         order = self._order(code, options, await encoded_args(options.get("args")))
-        if self._closed:
-            raise RuntimeError("the sandbox is closed")
+        self._require_open()
         if self._around is None:
             self._around = await self._surroundings()
+            self._require_open()
         return Run(self._around, order)
+
+    def _slots_here(self) -> asyncio.Semaphore:
+        # A semaphore belongs to one event loop, and a sandbox may outlive its loop.
+        loop = asyncio.get_running_loop()
+        return self._slots.setdefault(loop, asyncio.Semaphore(self.limits.runs))
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise RuntimeError("the sandbox is closed")
 
     async def _surroundings(self) -> Surroundings:
         return Surroundings(

@@ -23,9 +23,9 @@ class ToolError(Exception):
     """
 
     def __init__(self, code: str, message: str, details: object = None) -> None:
-        super().__init__(f"{code}: {message}")
-        self.code = code
-        self.message = message
+        # A caught exception is at times given for its text.
+        self.code, self.message = str(code), str(message)
+        super().__init__(f"{self.code}: {self.message}")
         self.details = details
 
 

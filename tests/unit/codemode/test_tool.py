@@ -51,3 +51,9 @@ def test_a_blocking_function_is_no_tool() -> None:
 
     with pytest.raises(TypeError, match=r"tool 'read' must be async.*asyncio.to_thread"):
         Tool("read", cast("Callable[[object], Awaitable[object]]", blocking))
+
+
+def test_an_error_takes_another_exception_for_its_sentence() -> None:
+    error = ToolError("LOST", cast("str", OSError("no link")))
+
+    assert (error.message, str(error)) == ("no link", "LOST: no link")
