@@ -186,6 +186,8 @@ class Calls:
             # A task that was cancelled before its first step has run nothing at all.
             ended = task is None or task.done()
             live.state = CallState.CANCELLED if ended else CallState.UNKNOWN
+        if live.state is CallState.CANCELLED and not live.begun:  # its tool knows nothing of it
+            live.started = live.ended = None
 
     async def _perform(self, live: _Live) -> None:
         # The way of a small call whose values plainly fit has no further coroutine of ours in it.

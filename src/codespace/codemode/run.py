@@ -3,6 +3,7 @@
 import time
 
 from codespace.codemode.driver import Driver
+from codespace.codemode.effects import remaining
 from codespace.codemode.ending import Loose, problems, verdict
 from codespace.codemode.gathered import IMAGES_MAX
 from codespace.codemode.json_text import utf8
@@ -82,7 +83,10 @@ class Run:
             value=gathered.value,
             output=tuple(output),
             calls=count(records),
-            problems=problems(records, _loose(driver, error), _noted(driver)),
+            problems=(
+                *problems(records, _loose(driver, error), _noted(driver)),
+                *remaining(status, records, self._around.toolset.tools),
+            ),
             error=error,
             truncated=truncation,
             store=tuple(gathered.stored) if status is RunStatus.COMPLETED else (),

@@ -60,7 +60,11 @@ class ScriptCalls:
             holder = _holder(outcome.body)
             if holder is None or (holder not in self._processes and time.monotonic() >= until):
                 raise _refusal(outcome.body)
-            await anyio.sleep(pause)
+            try:
+                await anyio.sleep(pause)
+            except anyio.get_cancelled_exc_class():
+                # The run has ended. That this call has changed nothing is sure, so it is said.
+                raise _refusal(outcome.body) from None
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
     def _completed(self, invocation: Invocation) -> Json:
