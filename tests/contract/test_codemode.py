@@ -208,6 +208,48 @@ async def test_no_argument_grants_anything(looking: Space, contained: Space) -> 
     assert codes(other) == ["UNAUTHORIZED"]
 
 
+@pytest.mark.requirement("codemode.same-policy")
+async def test_arguments_that_do_not_fit_are_refused_in_the_words_that_a_client_gets(
+    space: Space,
+) -> None:
+    slips: list[tuple[str, dict[str, object]]] = [
+        ("read", {"pth": "a"}),
+        ("read", {"path": "a", "offset": -1}),
+        ("exec_command", {"command": "ls -la"}),
+        ("bash", {"command": ["ls"]}),
+        ("apply_patch", {"patch": "x", "expected_versions": {"a": 1}}),
+        ("grep", {}),
+    ]
+    for tool, given in slips:
+        code = (
+            f"try {{ await tools.{tool}(args) }}"
+            " catch ({code, message, details}) { return {code, message, details} }"
+        )
+        said = await space.refused(ErrorCode.INVALID_ARGUMENT, tool, **given)
+        assert (await space.script(code, args=given))["value"] == said.body
+
+
+@pytest.mark.requirement("errors.unknown-arguments-are-ignored")
+async def test_an_argument_that_a_tool_does_not_know_refuses_nothing_and_is_told(
+    space: Space,
+) -> None:
+    patch = "*** Begin Patch\\n*** Add File: a\\n+a\\n*** End Patch"
+    reply = await space.script(
+        f"return await tools.apply_patch({{checkOnly: true, patch: '{patch}'}})"
+    )
+    assert (reply["status"], reply["value", "status"]) == ("completed", "applied")
+    (problem,) = reply.each("problems")
+    assert (problem["code"], problem["line"]) == ("UNKNOWN_ARGUMENT", 1)
+    assert "'checkOnly' (did you mean 'check_only'?)" in str(problem["message"])
+
+
+async def test_a_script_can_list_the_workspaces(space: Space, looking: Space) -> None:
+    for given in ("", "{workspace_id: null}"):
+        reply = await space.script(f"return await tools.workspace_info({given})")
+        listed = cast("Mapping[str, list[Mapping[str, str]]]", reply["value"])["workspaces"]
+        assert {space.id, looking.id} <= {each["workspace_id"] for each in listed}
+
+
 async def test_a_script_reaches_another_workspace_as_its_client_does(
     space: Space, looking: Space
 ) -> None:

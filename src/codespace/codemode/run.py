@@ -1,6 +1,7 @@
 """One run: its script read, driven, and told as an outcome."""
 
 import time
+from collections.abc import Sequence
 
 from codespace.codemode.driver import Driver
 from codespace.codemode.effects import remaining
@@ -9,6 +10,7 @@ from codespace.codemode.gathered import IMAGES_MAX
 from codespace.codemode.json_text import utf8
 from codespace.codemode.orders import Order, Surroundings
 from codespace.codemode.outcome import (
+    CallRecord,
     ErrorKind,
     Item,
     Outcome,
@@ -84,7 +86,7 @@ class Run:
             output=tuple(output),
             calls=count(records),
             problems=(
-                *problems(records, _loose(driver, error), _noted(driver)),
+                *problems(records, _loose(driver, error), _noted(driver, records)),
                 *remaining(status, records, self._around.toolset.tools),
             ),
             error=error,
@@ -134,12 +136,13 @@ class Run:
         return kept, Truncation(total, kept_chars(total, most), path)
 
 
-def _noted(driver: Driver) -> list[RunProblem]:
+def _noted(driver: Driver, records: Sequence[CallRecord]) -> list[RunProblem]:
+    noted = [*driver.calls.problems, *driver.calls.slips.problems(records)]
     left_out = driver.gathered.images_left_out
     if not left_out:
-        return driver.calls.problems
+        return noted
     message = f"{left_out} images are left out: a run shows {IMAGES_MAX}, in all 4 MiB of base64."
-    return [*driver.calls.problems, RunProblem("IMAGES_LEFT_OUT", message)]
+    return [*noted, RunProblem("IMAGES_LEFT_OUT", message)]
 
 
 def _loose(driver: Driver, error: RunError | None) -> Loose:
