@@ -274,12 +274,18 @@ async def test_codemode_itself_is_not_callable(space: Space) -> None:
 @pytest.mark.requirement("codemode.wait", "codemode.status")
 async def test_a_run_goes_on_after_its_wait_and_is_waited_for(cell_space: Space) -> None:
     space = cell_space
-    code = "await tools.bash({command: 'until [ -e go-on ]; do sleep 0.01; done'}); return 5"
+    code = (
+        "text('step 1'); await tools.bash({command:"
+        " 'touch begun; until [ -e go-on ]; do sleep 0.01; done'}); return 5"
+    )
     first = await space.script(code, wait_ms=50)
     assert (first["status"], first["value"]) == ("running", None)
     run_id = first.text("run_id")
+    await begun(space)
     looked = await space.session.run("codemode_status", run_id=run_id)
     assert (looked["status"], looked["calls", "total"]) == ("running", 1)
+    assert looked["output"] == [{"type": "text", "text": "step 1"}]
+    assert cast("float", looked["engine_ms"]) > 0
     space.write("go-on")
     ended = await space.session.run("codemode_status", run_id=run_id, wait_ms=30_000)
     assert (ended["status"], ended["value"], ended["run_id"]) == ("completed", 5, run_id)

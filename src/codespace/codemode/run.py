@@ -21,7 +21,7 @@ from codespace.codemode.outcome import (
     count,
 )
 from codespace.codemode.output import cut, joined, kept_chars, text_of, total_chars
-from codespace.codemode.source import Source, SourceError, read_source
+from codespace.codemode.source import SourceError, read_source
 from codespace.codemode.store import StoreFullError
 from codespace.domain.errors import CodeSpaceError
 
@@ -33,7 +33,8 @@ class Run:
         self._around = around
         self._order = order
         self._driver: Driver | None = None
-        self._cancelled = False
+        self._output_chars = order.output_chars
+        self._executed = self._cancelled = False
 
     def cancel(self) -> None:
         """End the run; its outcome is then `cancelled`. Nothing happens after its end."""
@@ -41,8 +42,29 @@ class Run:
         if self._driver is not None:
             self._driver.cancel()
 
+    def so_far(self) -> Outcome:
+        """Return what a run that has not ended has printed, and the engine time that it took."""
+        if self._driver is None:
+            return Outcome(RunStatus.RUNNING, run_id=self._order.run_id)
+        items, total = _written(self._driver)
+        over = total > self._output_chars
+        return Outcome(
+            RunStatus.RUNNING,
+            output=tuple(cut(items, self._output_chars)),
+            truncated=self._truncation(total) if over else None,
+            engine_ms=self._driver.steps.engine_seconds * 1000,
+            run_id=self._order.run_id,
+        )
+
     async def execute(self) -> Outcome:
-        """Run the script. Whatever it does is in the outcome."""
+        """Run the script. Whatever it does is in the outcome.
+
+        Raises:
+            RuntimeError: it was executed before.
+        """
+        if self._executed:
+            raise RuntimeError("a run can be executed once; prepare another one")
+        self._executed = True
         await self._around.turn.begin()
         started = time.perf_counter()
         code = self._order.code
@@ -56,6 +78,7 @@ class Run:
             return self._refused(RunError(ErrorKind.SCRIPT, "SyntaxError", str(error), error.line))
         if self._cancelled:
             return Outcome(RunStatus.CANCELLED, run_id=self._order.run_id)
+        self._output_chars = min(self._output_chars, source.max_output_chars or self._output_chars)
         timeout_ms = min(self._order.timeout_ms, source.timeout_ms or self._order.timeout_ms)
         self._driver = Driver(self._around, self._order, timeout_ms=timeout_ms)
         await self._around.turn.begin()  # its VM may have taken a while to make
@@ -64,7 +87,7 @@ class Run:
         except CodeSpaceError as error:
             return self._refused(RunError(ErrorKind.LIMIT, "RangeError", error.message))
         told = verdict(end, self._around.limits, timeout_ms, source.code)
-        return await self._outcome(self._driver, told, source, started)
+        return await self._outcome(self._driver, told, started)
 
     def _refused(self, error: RunError) -> Outcome:
         return Outcome(RunStatus.FAILED, error=error, run_id=self._order.run_id)
@@ -73,12 +96,11 @@ class Run:
         self,
         driver: Driver,
         told: tuple[RunStatus, RunError | None],
-        source: Source,
         started: float,
     ) -> Outcome:
         gathered = driver.gathered
         status, error = await self._stored(driver, *told)
-        output, truncation = await self._shown(driver, source)
+        output, truncation = await self._shown(driver)
         records = driver.calls.records()
         return Outcome(
             status,
@@ -124,16 +146,21 @@ class Run:
             return RunStatus.FAILED, RunError(ErrorKind.LIMIT, "RangeError", message)
         return status, error
 
-    async def _shown(self, driver: Driver, source: Source) -> tuple[list[Item], Truncation | None]:
-        most = min(self._order.output_chars, source.max_output_chars or self._order.output_chars)
-        items = joined(driver.gathered.output)
-        total = total_chars(items)
-        if total <= most:
+    async def _shown(self, driver: Driver) -> tuple[list[Item], Truncation | None]:
+        items, total = _written(driver)
+        if total <= self._output_chars:
             return items, None
         save = self._around.save_output
         path = None if save is None else await save(text_of(items))
-        kept = cut(items, most, path=path)
-        return kept, Truncation(total, kept_chars(total, most), path)
+        return cut(items, self._output_chars, path=path), self._truncation(total, path)
+
+    def _truncation(self, total: int, path: str | None = None) -> Truncation:
+        return Truncation(total, kept_chars(total, self._output_chars), path)
+
+
+def _written(driver: Driver) -> tuple[list[Item], int]:
+    items = joined(driver.gathered.output)
+    return items, total_chars(items)
 
 
 def _noted(driver: Driver, records: Sequence[CallRecord]) -> list[RunProblem]:
