@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from codespace.codemode.driver import Driver
 from codespace.codemode.effects import remaining
-from codespace.codemode.ending import Loose, problems, verdict
+from codespace.codemode.ending import Loose, explained_by_calls, problems, verdict
 from codespace.codemode.gathered import IMAGES_MAX
 from codespace.codemode.json_text import utf8
 from codespace.codemode.orders import Order, Surroundings
@@ -111,7 +111,7 @@ class Run:
                 *problems(records, _loose(driver, error), _noted(driver, records)),
                 *remaining(status, records, self._around.toolset.tools),
             ),
-            error=error,
+            error=explained_by_calls(error, records),
             truncated=truncation,
             store=tuple(gathered.stored) if status is RunStatus.COMPLETED else (),
             wall_ms=(time.perf_counter() - started) * 1000,
