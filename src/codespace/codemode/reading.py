@@ -32,10 +32,11 @@ def _lines(envelope: Json) -> Iterator[str]:
             yield json.dumps(envelope["value"], ensure_ascii=False)
     else:
         yield _standing(envelope)
-    if envelope["error"] is not None:
-        yield from _error(as_object(envelope["error"]))
+    error = as_object(envelope["error"])
+    if error:
+        yield from _error(error)
     for problem in as_list(envelope["problems"]):
-        yield _problem(as_object(problem))
+        yield _problem(as_object(problem), error)
     if envelope["truncated"] is not None:
         cut = as_object(envelope["truncated"])
         where = f"; the whole is in {cut['path']}" if cut["path"] else ""
@@ -66,7 +67,7 @@ def _place(error: Json) -> str:
     return f" (line {error['line']}{column})"
 
 
-def _problem(problem: Json) -> str:
+def _problem(problem: Json, error: Json) -> str:
     about = [
         f"call {problem['call_no']}" if problem["call_no"] else "",
         f"of {problem['tool']}" if problem["tool"] else "",
@@ -74,4 +75,11 @@ def _problem(problem: Json) -> str:
     ]
     place = " ".join(part for part in about if part)
     how = _HANDLED.get(problem["handled"], "")
-    return f"[problem {place}{': ' if place else ''}{problem['code']}: {problem['message']}{how}]"
+    said = "the error above" if _is(problem, error) else problem["message"]
+    return f"[problem {place}{': ' if place else ''}{problem['code']}: {said}{how}]"
+
+
+def _is(problem: Json, error: Json) -> bool:
+    """Say whether a call's refusal is what ended the run: then its words stand there already."""
+    same = all(problem[field] == error.get(field) for field in ("message", "line"))
+    return same and problem["handled"] is False

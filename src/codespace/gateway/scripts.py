@@ -3,7 +3,6 @@
 import hashlib
 import json
 import logging
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,8 +14,6 @@ import anyio.to_thread
 from codespace.codemode.discovery import Catalogue
 from codespace.codemode.json_values import DEPTH_MAX, is_too_deep
 from codespace.codemode.outcome import (
-    CallRecord,
-    CallState,
     ErrorKind,
     Outcome,
     Progress,
@@ -226,7 +223,7 @@ class Scripts:
         record.run = run
         if record.cancelled:
             run.cancel()
-        outcome = _with_effects(_without_nesting(await run.execute()), self._parts.tools)
+        outcome = _without_nesting(await run.execute())
         if order.whole_value:
             return outcome
         return await _fitting(
@@ -288,30 +285,6 @@ def _without_nesting(outcome: Outcome) -> Outcome:
         return outcome
     why = f"{error.message}; a script cannot run or look at scripts: do its work right here"
     return replace(outcome, error=error._replace(message=why))
-
-
-def _with_effects(outcome: Outcome, tools: Iterable[Tool]) -> Outcome:
-    """Say which calls changed something, of all if the run did not complete, else of the cut."""
-    whole = outcome.status is not RunStatus.COMPLETED
-    changing = {tool.name for tool in tools if tool.effect in (Effect.WRITE, Effect.EXECUTE)}
-    made = Counter(
-        record.tool
-        for record in outcome.records
-        if record.tool in changing and _had_effects(record, whole=whole)
-    )
-    if not made:
-        return outcome
-    listed = ", ".join(f"{tool} ({number})" for tool, number in made.items())
-    problem = RunProblem(
-        "EFFECTS_REMAIN", f"Calls that had effects, or may have, are not undone: {listed}."
-    )
-    return replace(outcome, problems=(*outcome.problems, problem))
-
-
-def _had_effects(record: CallRecord, *, whole: bool) -> bool:
-    # A command that was ended half-way has done what it had done.
-    begun = record.state is CallState.CANCELLED and record.started_ms is not None
-    return begun or record.state is CallState.UNKNOWN or (whole and record.state is CallState.OK)
 
 
 async def _fitting(

@@ -229,4 +229,4 @@ async def test_a_call_that_does_not_end_when_cancelled_has_an_unknown_outcome(
 
     assert outcome.status is RunStatus.COMPLETED
     assert outcome.calls.unknown == 1
-    assert _codes(outcome) == ["UNKNOWN_OUTCOME"]
+    assert _codes(outcome) == ["UNKNOWN_OUTCOME", "EFFECTS_REMAIN"]
