@@ -44,6 +44,7 @@ class Tool:
             function is given the arguments.
         completes: a call that has begun is never cancelled: the end of a run waits for it.
         namespace: the server that it belongs to; None: told by a name like `mcp__server__tool`.
+        search_words: what else a search finds it by; nobody is shown them.
 
     Raises:
         TypeError: `fn` is no async function.
@@ -59,6 +60,7 @@ class Tool:
     serialize: str | Callable[[Json], str | None] | None = None
     completes: bool = False
     namespace: str | None = None
+    search_words: str = ""
 
     def __post_init__(self) -> None:
         if not may_be_awaited(self.fn):

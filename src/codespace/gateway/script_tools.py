@@ -27,6 +27,7 @@ def script_tool(tool: Tool, workspace_id: WorkspaceId) -> ScriptTool:
         effect=tool.effect,
         serialize=partial(_leased, workspace_id) if tool.takes_lease else None,
         completes=tool.takes_lease and tool.effect is Effect.WRITE,
+        search_words=tool.search_words,
     )
 
 

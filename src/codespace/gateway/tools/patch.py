@@ -118,6 +118,8 @@ class PatchTools:
                 ApplyPatchResult,
                 self.apply_patch,
                 title="Apply a patch",
+                search_words="edit change modify write create delete remove rename replace insert"
+                " save fix file",
                 takes_lease=True,
             ),
             define(
