@@ -80,6 +80,7 @@ class Run:
         return Outcome(
             status,
             value=gathered.value,
+            returned=gathered.returned and status is RunStatus.COMPLETED,
             output=tuple(output),
             calls=count(records),
             problems=problems(records, _loose(driver, error), _noted(driver)),

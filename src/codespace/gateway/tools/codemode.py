@@ -160,6 +160,8 @@ class RunResult(Result):
     """In this version no run is `waiting` (for a person) or `interrupted` (by a restart)."""
     value: AnyJson
     """What the program returned."""
+    returned: bool
+    """Whether it returned anything."""
     output: list[dict[str, object]]
     """What it printed: text and image blocks."""
     calls: CallsResult

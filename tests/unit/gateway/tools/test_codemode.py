@@ -24,7 +24,7 @@ from codespace.settings import load
 from schemas import fits
 
 FIELDS = {
-    *("run_id", "status", "value", "output", "calls", "problems", "waiting", "error"),
+    *("run_id", "status", "value", "returned", "output", "calls", "problems", "waiting", "error"),
     *("truncated", "store", "wall_ms", "engine_ms"),
 }
 NAMES = ("codemode", "codemode_status", "codemode_cancel")
@@ -81,6 +81,7 @@ async def test_the_envelope_has_every_field_also_those_without_a_value(gateway: 
     assert answer == {
         "status": "completed",
         "value": 2,
+        "returned": True,
         "output": [],
         "calls": {"total": 0, "ok": 0, "failed": 0, "cancelled": 0, "unknown": 0},
         "problems": [],
