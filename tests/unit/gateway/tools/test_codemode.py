@@ -181,6 +181,21 @@ async def test_the_description_declares_the_tools_and_stays_small(gateway: Gatew
 
 
 @pytest.mark.anyio
+async def test_the_example_sees_more_files_than_find_lists_by_default_and_tells_of_a_cut(
+    gateway: Gateway, tmp_path: Path
+) -> None:
+    tool = gateway.toolbox.get("codemode")
+    assert tool is not None
+    example = tool.description.partition("Example: ")[2].partition("\n\n")[0]
+    for number in range(1_100):
+        (tmp_path / "only" / f"{number}.py").write_text("NOTE", encoding="utf-8")
+    whole = await body(gateway, "codemode", code=f"{example[: example.rindex('.map(')]}.length")
+    assert (whole["value"], whole["output"]) == (1_100, [])
+    cut = await body(gateway, "codemode", code=example.replace("limit: 10000", "limit: 2"))
+    assert "not all files" in str(cut["output"])
+
+
+@pytest.mark.anyio
 async def test_hints_and_policy_follow_from_the_effects(gateway: Gateway) -> None:
     effects: Mapping[str, Effect] = {tool.name: tool.effect for tool in gateway.toolbox}
     assert [effects[name] for name in NAMES] == [Effect.SCRIPT, Effect.INSPECT, Effect.SCRIPT]
