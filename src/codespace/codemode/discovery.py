@@ -157,7 +157,11 @@ def _unknown(problem: str, known: Sequence[str]) -> ToolError:
 
 
 def _document(tool: Tool) -> dict[str, float]:
-    parts = [(tool.name, _NAME_WEIGHT), (tool.description, 1.0)]
+    parts = [
+        (tool.name, _NAME_WEIGHT),
+        (tool.search_words, _NAME_WEIGHT),
+        (tool.description, 1.0),
+    ]
     return weighed([*parts, *((name, 1.0) for name in _parameters(tool.input_schema))])
 
 

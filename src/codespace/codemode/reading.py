@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from codespace.codemode.json_values import Json, as_list, as_object, as_text
 
 STACK_LINES = 6
+NOTHING = "(nothing was returned or printed; write `return` before what you want to see)"
 _HANDLED: Mapping[object, str] = {True: ", caught by the script", False: ", not caught"}
 
 
@@ -28,8 +29,7 @@ def read_out(envelope: Json) -> str:
 
 def _lines(envelope: Json) -> Iterator[str]:
     if envelope["status"] == "completed":
-        if envelope["value"] is not None or not (envelope["output"] or envelope["truncated"]):
-            yield json.dumps(envelope["value"], ensure_ascii=False)
+        yield from _value(envelope)
     else:
         yield _standing(envelope)
     error = as_object(envelope["error"])
@@ -41,6 +41,14 @@ def _lines(envelope: Json) -> Iterator[str]:
         cut = as_object(envelope["truncated"])
         where = f"; the whole is in {cut['path']}" if cut["path"] else ""
         yield f"[cut: {cut['kept_chars']} of {cut['chars']} characters are shown{where}]"
+
+
+def _value(envelope: Json) -> Iterator[str]:
+    shown = envelope["output"] or envelope["truncated"]
+    if envelope["value"] is not None or (envelope["returned"] and not shown):
+        yield json.dumps(envelope["value"], ensure_ascii=False)
+    elif not shown:
+        yield NOTHING
 
 
 def _standing(envelope: Json) -> str:

@@ -105,6 +105,7 @@ class Run:
         return Outcome(
             status,
             value=gathered.value,
+            returned=gathered.returned and status is RunStatus.COMPLETED,
             output=tuple(output),
             calls=count(records),
             problems=(

@@ -34,7 +34,7 @@ class LimitOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:
-    """Limits of the contract (section 9). Each breach is an error that names the limit.
+    """The limits of a sandbox and of its runs. Each breach is an error that names the limit.
 
     Raises:
         ValueError: a limit is no positive number, or one that the engine cannot count.

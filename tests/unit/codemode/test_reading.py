@@ -25,7 +25,14 @@ def read(outcome: Outcome) -> list[str]:
 def test_plain_success_is_the_value_alone() -> None:
     assert read(Outcome(DONE, value={"é": [1]})) == ['{"é": [1]}']
     assert read(Outcome(DONE, value=0)) == ["0"]
-    assert read(Outcome(DONE)) == ["null"]
+    assert read(Outcome(DONE, returned=True)) == ["null"]
+
+
+def test_want_of_a_return_is_not_read_as_null() -> None:
+    (line,) = read(Outcome(DONE))
+    assert "nothing was returned" in line
+    assert "`return`" in line
+    assert read(Outcome(DONE, output=(TextItem("a"),))) == ["a"]
 
 
 def test_output_comes_before_the_value_and_no_value_is_no_line() -> None:

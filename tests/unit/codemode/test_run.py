@@ -175,3 +175,19 @@ async def test_a_flood_of_questions_is_refused_and_can_be_ended() -> None:
             outcome = await sandbox.run(code, timeout=0.5)
     assert outcome.error is not None
     assert "may ask 5000 times" in outcome.error.message
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("code", "returned"),
+    [
+        *[(code, True) for code in ("return null", "return 0", "exit(null)", "text(1); return []")],
+        *[(code, False) for code in ("const x = 5; x * 2", "return undefined", "exit()", "null.x")],
+    ],
+)
+async def test_null_is_told_from_nothing(sandbox: Sandbox, code: str, *, returned: bool) -> None:
+    outcome = await sandbox.run(code)
+    assert outcome.returned is returned
+    assert outcome.to_json()["returned"] is returned
+    if outcome.error is None:
+        assert ("nothing was returned" in outcome.reading()) is not returned

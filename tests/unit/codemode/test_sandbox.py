@@ -49,6 +49,35 @@ async def test_names_that_nobody_knows_are_misuse(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        *[("timeout", value) for value in ("1", True, [1])],
+        *[("max_output_chars", value) for value in (1.5, "1")],
+        *[(name, "x") for name in ("seed", "started_ms", "progress", "dispatch", "on_step")],
+        ("run_id", 5),
+    ],
+)
+async def test_an_option_of_another_kind_is_misuse(
+    sandbox: Sandbox, option: str, value: object
+) -> None:
+    options = cast("RunOptions", {option: value})
+    with pytest.raises(TypeError, match=f"the option {option} must be .*, not "):
+        await sandbox.run("return 1", **options)
+
+
+@pytest.mark.anyio
+async def test_what_is_no_script_and_no_tool_is_misuse(sandbox: Sandbox) -> None:
+    with pytest.raises(TypeError, match="the script must be text, not bytes"):
+        await sandbox.run(cast("str", b"return 1"))
+    with pytest.raises(ValueError, match="above zero"):
+        await sandbox.run("return 1", timeout=float("nan"))
+    for tools in ([ECHO.fn], ECHO, ["echo"]):
+        with pytest.raises(TypeError, match="tools must be a list of Tool values, not "):
+            Sandbox(cast("list[Tool]", tools))
+
+
+@pytest.mark.anyio
 async def test_a_tool_may_run_another_script() -> None:
     async with Sandbox([ECHO]) as inner:
 
