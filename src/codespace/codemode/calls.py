@@ -219,15 +219,8 @@ class Calls:
             live.state = CallState.OK
             if not self._closing:
                 self._inbox.put(Delivery(call.call_no, record, tool.name))
-        except ToolError as error:
-            self._fail(live, error)
-        except asyncio.CancelledError:
-            if self._closing:
-                live.state = CallState.CANCELLED
-            else:
-                self._fail(live, ToolError("CANCELLED", "The call was cancelled from outside."))
-        except Exception as error:  # noqa: BLE001 -- a tool's bug is an answer to the script
-            self._fail(live, internal(live.tool.name, error))
+        except BaseException as error:  # noqa: BLE001 -- a tool's bug is an answer to the script
+            self._fail(live, self._refusal(live, error))
         finally:
             self._end(live)
 
@@ -267,7 +260,21 @@ class Calls:
             self.problems.append(_mismatch(live, misfit.sentence))
         return record
 
-    def _fail(self, live: _Live, error: ToolError) -> None:
+    def _refusal(self, live: _Live, error: BaseException) -> ToolError | None:
+        if isinstance(error, ToolError):
+            return error
+        if isinstance(error, asyncio.CancelledError):
+            if self._closing:
+                return None
+            return ToolError("CANCELLED", "The call was cancelled from outside.")
+        if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
+            raise error  # the process's matter, or the loop's
+        return internal(live.tool.name, error)
+
+    def _fail(self, live: _Live, error: ToolError | None) -> None:
+        if error is None:
+            live.state = CallState.CANCELLED
+            return
         live.state, live.code, live.message = CallState.FAILED, error.code, error.message
         self._deliver(Delivery(live.call.call_no, _rejection(live, error), live.tool.name))
 

@@ -11,7 +11,7 @@ _NOT_AWAITED = re.compile(r"can't be (used in 'await' expression|awaited)$")
 log = logging.getLogger(__name__)
 
 
-def internal(tool: str, error: Exception) -> ToolError:
+def internal(tool: str, error: BaseException) -> ToolError:
     """Log `error`, and return one that repeats nothing of it but its type."""
     reference = os.urandom(6).hex()
     if _is_not_async(error):
@@ -25,7 +25,7 @@ def internal(tool: str, error: Exception) -> ToolError:
     )
 
 
-def _is_not_async(error: Exception) -> bool:
+def _is_not_async(error: BaseException) -> bool:
     # A tool that awaits something wrong itself has a frame of its own in the trace.
     trace = error.__traceback__
     in_the_tool = trace is not None and trace.tb_next is not None

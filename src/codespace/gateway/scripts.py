@@ -12,6 +12,8 @@ import anyio.abc
 import anyio.to_thread
 
 from codespace.codemode.discovery import Catalogue
+from codespace.codemode.encoding import encoded_by
+from codespace.codemode.json_text import text_of_json
 from codespace.codemode.json_values import DEPTH_MAX, is_too_deep
 from codespace.codemode.outcome import (
     ErrorKind,
@@ -271,11 +273,7 @@ def _tell(record: RunRecord, watch: Watch | None, progress: Progress) -> None:
 
 
 def _size(outcome: Outcome) -> int:
-    return len(outcome.text) + (0 if outcome.value is None else len(_json(outcome.value)))
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return len(outcome.text) + (0 if outcome.value is None else len(text_of_json(outcome.value)))
 
 
 def _without_nesting(outcome: Outcome) -> Outcome:
@@ -291,7 +289,8 @@ async def _fitting(
     outcome: Outcome, most: int, save: Callable[[str], Awaitable[str | None]] | None
 ) -> Outcome:
     """Put a value that is too much for a model or its client into a file, and say so."""
-    text = "" if outcome.value is None else _json(outcome.value)
+    value = outcome.value
+    text = "" if value is None else (await encoded_by(text_of_json, value)).decode()
     if len(text) > most:
         code, what = "VALUE_TOO_LONG", f"{len(text)} characters of JSON, more than {most}"
         what += " (max_output_chars)"
