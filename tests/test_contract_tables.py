@@ -14,7 +14,8 @@ from codespace.domain.patch import PatchStatus
 from codespace.domain.tool import Effect, Tool
 from codespace.settings import load
 
-SOURCE = Path(__file__).resolve().parent.parent / "src" / "codespace"
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src" / "codespace"
 
 CODES = {
     "INVALID_ARGUMENT": "arguments do not fit the tool's schema",
@@ -180,3 +181,22 @@ def test_schemas_are_of_the_form_that_every_client_takes(
     assert (taken["type"], given["type"]) == ("object", "object")
     assert not {"anyOf", "oneOf", "allOf", "$ref", "additionalProperties"} & set(taken)
     assert len(cast("list[object]", given["anyOf"])) == 2
+
+
+def test_every_code_of_a_scripts_problems_is_in_the_page_on_errors() -> None:
+    page = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    made = re.compile(
+        r'(?:RunProblem|ToolError)\(\s*"([A-Z][A-Z_]+)"|^\s*(?:return )?"([A-Z]+_[A-Z_]+)",$'
+        r'|\bcode(?:, \w+)? = "([A-Z][A-Z_]+)"',
+        re.MULTILINE,
+    )
+    codes = {
+        code
+        for package in ("codemode", "gateway")
+        for file in (SOURCE / package).glob("*.py")
+        for found in made.findall(file.read_text(encoding="utf-8"))
+        for code in found
+        if code
+    }
+    assert {"INVALID_RESULT", "EFFECTS_REMAIN", "VALUE_TOO_DEEP", "NOT_AWAITED"} <= codes
+    assert sorted(code for code in codes if f"`{code}`" not in page) == []

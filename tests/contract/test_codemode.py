@@ -208,6 +208,48 @@ async def test_no_argument_grants_anything(looking: Space, contained: Space) -> 
     assert codes(other) == ["UNAUTHORIZED"]
 
 
+@pytest.mark.requirement("codemode.same-policy")
+async def test_arguments_that_do_not_fit_are_refused_in_the_words_that_a_client_gets(
+    space: Space,
+) -> None:
+    slips: list[tuple[str, dict[str, object]]] = [
+        ("read", {"pth": "a"}),
+        ("read", {"path": "a", "offset": -1}),
+        ("exec_command", {"command": "ls -la"}),
+        ("bash", {"command": ["ls"]}),
+        ("apply_patch", {"patch": "x", "expected_versions": {"a": 1}}),
+        ("grep", {}),
+    ]
+    for tool, given in slips:
+        code = (
+            f"try {{ await tools.{tool}(args) }}"
+            " catch ({code, message, details}) { return {code, message, details} }"
+        )
+        said = await space.refused(ErrorCode.INVALID_ARGUMENT, tool, **given)
+        assert (await space.script(code, args=given))["value"] == said.body
+
+
+@pytest.mark.requirement("errors.unknown-arguments-are-ignored")
+async def test_an_argument_that_a_tool_does_not_know_refuses_nothing_and_is_told(
+    space: Space,
+) -> None:
+    patch = "*** Begin Patch\\n*** Add File: a\\n+a\\n*** End Patch"
+    reply = await space.script(
+        f"return await tools.apply_patch({{checkOnly: true, patch: '{patch}'}})"
+    )
+    assert (reply["status"], reply["value", "status"]) == ("completed", "applied")
+    (problem,) = reply.each("problems")
+    assert (problem["code"], problem["line"]) == ("UNKNOWN_ARGUMENT", 1)
+    assert "'checkOnly' (did you mean 'check_only'?)" in str(problem["message"])
+
+
+async def test_a_script_can_list_the_workspaces(space: Space, looking: Space) -> None:
+    for given in ("", "{workspace_id: null}"):
+        reply = await space.script(f"return await tools.workspace_info({given})")
+        listed = cast("Mapping[str, list[Mapping[str, str]]]", reply["value"])["workspaces"]
+        assert {space.id, looking.id} <= {each["workspace_id"] for each in listed}
+
+
 async def test_a_script_reaches_another_workspace_as_its_client_does(
     space: Space, looking: Space
 ) -> None:
@@ -232,12 +274,18 @@ async def test_codemode_itself_is_not_callable(space: Space) -> None:
 @pytest.mark.requirement("codemode.wait", "codemode.status")
 async def test_a_run_goes_on_after_its_wait_and_is_waited_for(cell_space: Space) -> None:
     space = cell_space
-    code = "await tools.bash({command: 'until [ -e go-on ]; do sleep 0.01; done'}); return 5"
+    code = (
+        "text('step 1'); await tools.bash({command:"
+        " 'touch begun; until [ -e go-on ]; do sleep 0.01; done'}); return 5"
+    )
     first = await space.script(code, wait_ms=50)
     assert (first["status"], first["value"]) == ("running", None)
     run_id = first.text("run_id")
+    await begun(space)
     looked = await space.session.run("codemode_status", run_id=run_id)
     assert (looked["status"], looked["calls", "total"]) == ("running", 1)
+    assert looked["output"] == [{"type": "text", "text": "step 1"}]
+    assert cast("float", looked["engine_ms"]) > 0
     space.write("go-on")
     ended = await space.session.run("codemode_status", run_id=run_id, wait_ms=30_000)
     assert (ended["status"], ended["value"], ended["run_id"]) == ("completed", 5, run_id)

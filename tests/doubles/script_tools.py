@@ -3,7 +3,7 @@
 import asyncio
 from typing import cast
 
-from codespace.codemode import Tool
+from codespace.codemode import Effect, Tool
 
 Json = dict[str, object]
 
@@ -17,4 +17,4 @@ async def nap(arguments: Json) -> object:
     return arguments["ms"]
 
 
-ECHO, NAP = Tool("echo", echo), Tool("nap", nap)
+ECHO, NAP = Tool("echo", echo, effect=Effect.READ), Tool("nap", nap, effect=Effect.READ)

@@ -13,7 +13,7 @@ import resource
 import pytest
 
 from codespace.codemode import protocol
-from codespace.codemode.protocol import Limits, Returned, Status
+from codespace.codemode.protocol import Image, Limits, Returned, Status
 from codespace.codemode.vm import Vm
 from doubles.machines import START_MS, Outcome, machine, opening, run
 
@@ -141,6 +141,69 @@ STRANGE_THROWS = [
     "await import('fs')",
     "return import.meta",
 ]
+
+
+LYING_IMAGES = [
+    "let n = 0; image({get data() { return n++ ? undefined : 'AAAA' }, mimeType: 'image/png'})",
+    "let n = 0; image({data: 'AAAA', get mimeType() { return n++ ? 'text/html' : 'image/png' }})",
+    "image({data: 'AAAA', mimeType: 'image/png', toJSON() { return null }})",
+    "image({data: 'AAAA', mimeType: 'image/png', type: 'text', text: 'x'})",
+    "image(new (class { get data() { return 'AAAA' } get mimeType() { return 'image/png' } })())",
+    "let n = 0; image(new Proxy({}, {get: (t, k) => n++ > 1 ? 5 : k === 'data' ? 'AAAA' : 'image/png'}))",
+    "image(Object.assign([], {data: 'AAAA', mimeType: 'image/png'}))",
+]
+"""The block was read twice: once to be checked, and once to be written."""
+
+WRITING_INTO_WHAT_IS_WRITTEN = [
+    (
+        "const o = {a: {toJSON() { delete o.b; o.z = 9; return 1 }}, b: 2, c: 3}; return o",
+        {"a": 1, "c": 3},
+    ),
+    ("const a = [{toJSON() { a.length = 1; return 1 }}, 2]; return a", [1, None]),
+    (
+        "const a = [{toJSON() { for (let i = 0; i < 99; i++) a.push({}); return 1 }}, 2]; return a",
+        [1, 2],
+    ),
+    (
+        "const o = {x: {toJSON() { o.x = o.y = null; return {k: 1} }}, y: {z: 1}}; return o",
+        {"x": {"k": 1}, "y": None},
+    ),
+    (
+        "return [{get b() { Object.prototype.toJSON = () => 'hi'; return 1 }}, {c: 1}]",
+        [{"b": 1}, "hi"],
+    ),
+    ("const s = new String('a'); s.toString = () => '\"]}'; return s", '"]}'),
+    (
+        "return new Proxy([], {get: (t, k) => k === 'length' ? 2 : k === 'toJSON' ? undefined : k})",
+        ["0", "1"],
+    ),
+    ("exit({toJSON() { exit(5) }})", 5),
+    ("return {toJSON() { exit(7) }}", 7),
+    ("try { exit(1) } finally { exit(2) }", 1),
+    (
+        "Object.defineProperty(Array.prototype, 0, {set() { throw 1 }}); return (await tools.echo({a: [1, 2]})).a",
+        [1, 2],
+    ),
+]
+
+
+@pytest.mark.parametrize("code", LYING_IMAGES)
+def test_an_image_is_what_was_checked(code: str) -> None:
+    told = run(code).operations
+    assert Image({"type": "image", "data": "AAAA", "mimeType": "image/png"}) in told
+
+
+@pytest.mark.parametrize(("code", "value"), WRITING_INTO_WHAT_IS_WRITTEN)
+def test_a_value_that_changes_while_it_is_written_is_still_one_value(
+    code: str, value: object
+) -> None:
+    outcome = run(code, {"echo": echo})
+    assert [each for each in outcome.operations if isinstance(each, Returned)] == [Returned(value)]
+
+
+def test_a_failure_that_throws_nothing_is_told_as_what_it_is() -> None:
+    outcome = run("return '\ufdfa'.repeat(3e5).normalize('NFKD').length", memory_bytes=32 * MIB)
+    assert outcome.problem.limit == "memory"
 
 
 @pytest.mark.parametrize("code", POLLING)

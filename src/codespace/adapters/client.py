@@ -39,6 +39,8 @@ class TurnedAwayError(Exception):
 
 FAILURES = (httpx2.HTTPError, httpx2.InvalidURL, MCPError)
 """How talking to a gateway can fail, other than by a tool's error and by `TurnedAwayError`."""
+UNREACHED = (httpx2.TransportError, httpx2.InvalidURL)
+"""Of these failures, those in which nobody answered."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import threading
 from importlib.metadata import version
 
 from cyclopts import App, CycloptsError
+from cyclopts.exceptions import UnusedCliTokensError
 
 from codespace.cli.secrecy import keep_to_itself
 from codespace.settings import TOKEN_VARIABLE, SettingsError
@@ -80,6 +81,8 @@ def run(tokens: list[str]) -> int:
             print_error=False,
             result_action="return_value",
         )
+    except UnusedCliTokensError as error:
+        return _bad_use(_too_many(error.unused_tokens or [], tokens))
     except CycloptsError as error:
         return _bad_use(str(error))
     except (SettingsError, StoreError) as error:
@@ -89,6 +92,14 @@ def run(tokens: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     return code if isinstance(code, int) else 0
+
+
+def _too_many(unused: list[str], tokens: list[str]) -> str:
+    words = ", ".join(map(repr, unused))
+    args = any(word == "--arg" or word.startswith("--arg=") for word in tokens)
+    if tokens[0] == "run" and args and all("=" in word for word in unused):
+        return f"too many words: {words}; give --arg before each NAME=TEXT"
+    return f"too many words: {words}; `codespace {tokens[0]} --help` says which it takes"
 
 
 def _bad_use(message: str) -> int:

@@ -4,7 +4,6 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Annotated, cast
 
 import anyio
@@ -12,11 +11,22 @@ from cyclopts import Parameter
 
 from codespace.adapters.client import Connection
 from codespace.bootstrap import Gateway, open_gateway
-from codespace.cli.flags import Directory, Elsewhere, Flags, load_settings
+from codespace.cli.flags import (
+    CommandFlags,
+    Directory,
+    Elsewhere,
+    Flags,
+    goes_elsewhere,
+    load_settings,
+)
+from codespace.cli.given_text import json_text_of, text_of
 from codespace.cli.remote import talk, workspace_ids
+from codespace.codemode.declarations import declare
 from codespace.domain.errors import CodeSpaceError
+from codespace.domain.ids import WorkspaceId
 from codespace.domain.near import meant
 from codespace.domain.tool import Json, Tool
+from codespace.gateway.script_tools import script_tool
 from codespace.settings import SettingsError
 
 SHOWN_CHARS = 60
@@ -36,13 +46,14 @@ def call(
         str | None,
         Parameter(
             name="--json",
-            help="All arguments as one JSON object; - is stdin.",
+            help="All arguments as one JSON object; - is stdin, @FILE a file.",
             allow_leading_hyphen=True,
         ),
     ] = None,
     path: Directory = None,
     elsewhere: Elsewhere | None = None,
     flags: Flags | None = None,
+    commands: CommandFlags | None = None,
 ) -> int:
     """Call one tool and print its answer as JSON.
 
@@ -50,12 +61,13 @@ def call(
     takes the text of a file (`@-`: of stdin). Without --url a gateway lives for this call alone,
     and ends the processes that it started. Exit code 1 when the answer is an error.
     """
-    if elsewhere is not None and elsewhere.url is not None:
+    there = goes_elsewhere(elsewhere, path, flags, commands)
+    if there is not None:
         return talk(
-            elsewhere,
+            there,
             partial(_call_remote, tool=tool, arguments=arguments, json_text=json_text),
         )
-    loaded = load_settings(path, flags)
+    loaded = load_settings(path, flags, commands)
 
     async def local() -> int:
         async with open_gateway(loaded, transports=()) as gateway:
@@ -65,24 +77,47 @@ def call(
 
 
 def tools(
+    name: Annotated[str | None, Parameter(help="Only this one: all that is known of it.")] = None,
+    /,
     *,
     path: Directory = None,
     json_output: Annotated[bool, Parameter(name="--json", negative=())] = False,
     flags: Flags | None = None,
 ) -> int:
-    """List the tools: names and what they do, or all of it as JSON."""
+    """List the tools: names and what they do; all of one that is named; or it all as JSON."""
     loaded = load_settings(path, flags)
 
     async def listing() -> list[Tool]:
         async with open_gateway(loaded, transports=()) as gateway:
             return list(gateway.toolbox)
 
-    for tool in (listed := anyio.run(listing)):
-        if not json_output:
-            print(f"{tool.name:18} {tool.effect.value:8} {tool.description.splitlines()[0]}")
+    listed = anyio.run(listing)
+    if name is None:
+        _print_all(listed, as_json=json_output)
+        return 0
+    named = {tool.name: tool for tool in listed}
+    if name not in named:
+        raise _no_tool(name, named)
     if json_output:
-        print(json.dumps([_described(tool) for tool in listed], indent=2, ensure_ascii=False))
+        return _print(_described(named[name]), is_error=False)
+    print(_page(named[name]))
     return 0
+
+
+def _print_all(listed: Sequence[Tool], *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps([_described(tool) for tool in listed], indent=2, ensure_ascii=False))
+        return
+    for tool in listed:
+        print(f"{tool.name:18} {tool.effect.value:8} {tool.description.splitlines()[0]}")
+
+
+def _page(tool: Tool) -> str:
+    seen = script_tool(tool, WorkspaceId(""))
+    declaration = declare(
+        tool.name, description="", input_schema=seen.input_schema, output_schema=seen.output_schema
+    )
+    return f"{tool.name} ({tool.effect.value})\n\n{tool.description.strip()}\n\n{declaration.text}"
 
 
 def _described(tool: Tool) -> Mapping[str, object]:
@@ -153,7 +188,7 @@ def _arguments(
 ) -> dict[str, object]:
     given: dict[str, object] = {}
     if json_text is not None:
-        parsed = _parse("--json", sys.stdin.read() if json_text == "-" else json_text)
+        parsed = _parse("--json", json_text_of("--json", json_text))
         if not isinstance(parsed, dict):
             raise SettingsError("--json takes an object")
         given.update(cast("dict[str, object]", parsed))
@@ -174,13 +209,7 @@ def _require_no_slip(schema: Json, key: str) -> None:
 
 
 def _value(schema: Json, key: str, text: str) -> object:
-    if text == "@-":
-        text = sys.stdin.read()
-    elif text.startswith("@"):
-        try:
-            text = Path(text[1:]).read_text(encoding="utf-8")
-        except (OSError, ValueError):
-            raise SettingsError(f"{key}: the file {text[1:]!r} cannot be read as text") from None
+    text = text_of(key, text)
     kinds = _kinds(schema, key)
     return text if "string" in kinds else _parse(key, text, kinds)
 

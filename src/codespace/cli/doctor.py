@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from codespace.bootstrap import VERSION
-from codespace.cli.flags import Directory, Flags, load_settings
+from codespace.cli.flags import CommandFlags, Directory, Flags, Group, ServerFlags, load_settings
 from codespace.operator_files import others_can_read
 from codespace.runner.sandbox import probe
 from codespace.settings import Loaded, SettingsError
@@ -30,12 +30,18 @@ class Finding:
     mend: str | None = None
 
 
-def doctor(path: Directory = None, *, flags: Flags | None = None) -> int:
+def doctor(
+    path: Directory = None,
+    *,
+    flags: Flags | None = None,
+    commands: CommandFlags | None = None,
+    server: ServerFlags | None = None,
+) -> int:
     """Look at this machine and at the configuration, and say what works.
 
     Exit code 1 when something that CodeSpace needs is missing.
     """
-    findings = list(_findings(path, flags))
+    findings = list(_findings(path, flags, commands, server))
     for finding in findings:
         print(f"{finding.verdict:5} {finding.subject:14} {finding.text}")
         if finding.mend:
@@ -45,7 +51,7 @@ def doctor(path: Directory = None, *, flags: Flags | None = None) -> int:
     return 1 if failed else 0
 
 
-def _findings(path: str | None, flags: Flags | None) -> Iterator[Finding]:
+def _findings(path: str | None, *groups: Group | None) -> Iterator[Finding]:
     yield Finding("ok", "codespace", f"version {VERSION}, Python {platform.python_version()}")
     yield _system()
     yield _ripgrep()
@@ -59,7 +65,7 @@ def _findings(path: str | None, flags: Flags | None) -> Iterator[Finding]:
             "run the gateway as an ordinary user that owns the workspaces",
         )
     try:
-        loaded = load_settings(path, flags)
+        loaded = load_settings(path, *groups)
     except SettingsError as error:
         yield Finding("FAIL", "configuration", str(error), "mend the setting that it names")
         return

@@ -2,14 +2,17 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar, cast
+from urllib.parse import urlsplit
 
 import anyio
 
 from codespace import logs
-from codespace.adapters.client import FAILURES, Connection, TurnedAwayError, connect_http
+from codespace.adapters.client import FAILURES, UNREACHED, Connection, TurnedAwayError, connect_http
 from codespace.cli.flags import Elsewhere
 from codespace.domain.tool import Json
 from codespace.settings import SettingsError, read_token_file
+
+MCP_PATH = "/mcp"
 
 T = TypeVar("T")
 
@@ -34,7 +37,15 @@ def talk(elsewhere: Elsewhere, work: Callable[[Connection], Awaitable[T]]) -> T:
         advice = " Name a file with it: --token-file FILE." if error.wants_token else ""
         raise SettingsError(f"{url}: {error}{advice}") from None
     except FAILURES as error:
-        raise SettingsError(f"{url} does not answer as a gateway: {error}") from None
+        there = "" if isinstance(error, UNREACHED) else _other_path(url)
+        raise SettingsError(f"{url} does not answer as a gateway: {error}{there}") from None
+
+
+def _other_path(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.path.rstrip("/") == MCP_PATH:
+        return ""
+    return f" (did you mean {parts.scheme}://{parts.netloc}{MCP_PATH}?)"
 
 
 async def workspace_ids(connection: Connection, schemas: Mapping[str, Json]) -> list[str]:

@@ -10,9 +10,18 @@ from typing import Annotated, cast
 
 import anyio
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from codespace.bootstrap import Gateway, open_gateway
-from codespace.cli.flags import Directory, Elsewhere, Flags, load_settings
+from codespace.cli.flags import (
+    CommandFlags,
+    Directory,
+    Elsewhere,
+    Flags,
+    goes_elsewhere,
+    load_settings,
+)
+from codespace.cli.given_text import json_text_of
 from codespace.cli.run_view import View, view_of
 from codespace.codemode.outcome import Outcome, RunStatus
 from codespace.codemode.reading import read_out
@@ -26,8 +35,25 @@ from codespace.settings import SettingsError
 
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True)
+class Given:
+    """What a script is given."""
+
+    arg: Annotated[
+        tuple[str, ...],
+        Parameter(help="One member of `args`, as NAME=TEXT; can be repeated.", negative=()),
+    ] = ()
+    args_json: Annotated[
+        str | None,
+        Parameter(
+            help="All of `args` as JSON; - is stdin, @FILE a file.", allow_leading_hyphen=True
+        ),
+    ] = None
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True)
 class Choice:
-    """Where a script belongs."""
+    """Where a script belongs, and what it may take."""
 
     workspace: Annotated[
         str | None, Parameter(help="The workspace; the only registered one by default.")
@@ -35,17 +61,27 @@ class Choice:
     key: Annotated[
         str | None, Parameter(help="The run's key: the same key and script give the same run.")
     ] = None
+    timeout_ms: Annotated[
+        int | None,
+        Parameter(
+            help="Ends the run after this time; the operator's limit applies in any case.",
+            validator=Number(gte=1),
+        ),
+    ] = None
+    max_output_chars: Annotated[
+        int | None,
+        Parameter(
+            help="Longer output is cut in the middle; the operator's limit applies in any case.",
+            validator=Number(gte=1),
+        ),
+    ] = None
 
 
 def run(
-    file: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    file: Annotated[str, Parameter(help="The script; - is stdin.", allow_leading_hyphen=True)],
+    /,
     *,
-    arg: Annotated[
-        tuple[str, ...], Parameter(help="One member of `args`, as NAME=TEXT; can be repeated.")
-    ] = (),
-    args_json: Annotated[
-        str | None, Parameter(help="All of `args` as JSON.", allow_leading_hyphen=True)
-    ] = None,
+    given: Given | None = None,
     choice: Choice | None = None,
     json_output: Annotated[
         bool, Parameter(name="--json", help="Print JSON on a terminal, too.", negative=())
@@ -53,22 +89,25 @@ def run(
     path: Directory = None,
     elsewhere: Elsewhere | None = None,
     flags: Flags | None = None,
+    commands: CommandFlags | None = None,
 ) -> int:
     """Run a script that calls tools, and print what it returns.
 
-    FILE holds the body of an async JavaScript function; `-` is stdin. On a terminal the result is
+    FILE holds the body of an async JavaScript function. On a terminal the result is
     printed to be read; else stdout is the run's envelope as JSON. Progress goes to stderr. Exit
     code 0 only when the script completed. With --url it runs there, in that gateway's limits.
     """
-    choice = choice or Choice()
-    key = None if choice.key is None else RunKey(choice.key)
-    order = ScriptOrder(_source(file), _args(arg, args_json), key, whole_value=True)
-    if elsewhere is not None and elsewhere.url is not None:
+    given, choice = given or Given(), choice or Choice()
+    there = goes_elsewhere(elsewhere, path, flags, commands)
+    if file == "-" and given.args_json in ("-", "@-"):
+        raise SettingsError("FILE and --args-json cannot both be stdin")
+    order = _order(_source(file), _args(given.arg, given.args_json), choice)
+    if there is not None:
         # A client takes a third of a second to import, and a run of this process needs none.
         from codespace.cli.run_remote import run_elsewhere  # noqa: PLC0415 -- see above
 
-        return _print(run_elsewhere(elsewhere, order, choice.workspace), as_json=json_output)
-    loaded = load_settings(path, flags)
+        return _print(run_elsewhere(there, order, choice.workspace), as_json=json_output)
+    loaded = load_settings(path, flags, commands)
 
     async def local() -> int:
         async with open_gateway(loaded) as gateway:
@@ -76,6 +115,17 @@ def run(
         return _print(outcome.to_json(), as_json=json_output)
 
     return anyio.run(local)
+
+
+def _order(code: str, args: object, choice: Choice) -> ScriptOrder:
+    return ScriptOrder(
+        code,
+        args,
+        None if choice.key is None else RunKey(choice.key),
+        choice.timeout_ms,
+        choice.max_output_chars,
+        whole_value=True,
+    )
 
 
 async def _watched(gateway: Gateway, workspace: Workspace, order: ScriptOrder) -> Outcome:
@@ -106,10 +156,13 @@ async def _until_interrupted(cancel: Callable[[], None]) -> None:
 
 
 def _print(envelope: Json, *, as_json: bool) -> int:
+    # The run is over: what a terminal's encoding does not have is no reason to lose its outcome.
+    encoding = sys.stdout.encoding
     if sys.stdout.isatty() and not as_json:
-        print(read_out(envelope))
+        print(read_out(envelope).encode(encoding, "backslashreplace").decode(encoding))
     else:
-        print(json.dumps(envelope, ensure_ascii=False, indent=2))
+        plain = encoding.lower() != "utf-8"
+        print(json.dumps(envelope, ensure_ascii=plain, indent=2))
     return 0 if envelope["status"] == RunStatus.COMPLETED else 1
 
 
@@ -136,12 +189,13 @@ def _args(pairs: Sequence[str], args_json: str | None) -> object:
     if args_json is not None and pairs:
         raise SettingsError("--arg and --args-json exclude each other; leave one")
     if args_json is not None:
+        text = json_text_of("--args-json", args_json)
         try:
-            given = cast("object", json.loads(args_json))
-            json.dumps(given, allow_nan=False)  # Python's JSON has NaN
+            parsed = cast("object", json.loads(text))
+            json.dumps(parsed, allow_nan=False)  # Python's JSON has NaN
         except (ValueError, RecursionError) as error:
             raise SettingsError(f"--args-json takes JSON: {error}") from None
-        return given
+        return parsed
     return dict(map(_pair, pairs))
 
 

@@ -30,7 +30,12 @@ def run_elsewhere(elsewhere: Elsewhere, order: ScriptOrder, workspace: str | Non
 
 
 async def _run(connection: Connection, *, order: ScriptOrder, workspace: str | None) -> Json:
-    given = {"workspace_id": workspace, "run_key": order.run_key}
+    given = {
+        "workspace_id": workspace,
+        "run_key": order.run_key,
+        "timeout_ms": order.timeout_ms,
+        "max_output_chars": order.max_output_chars,
+    }
     named = {name: value for name, value in given.items() if value is not None}
     arguments = {"code": order.code, "args": order.args, "wait_ms": 0, **named}
     interrupted = anyio.Event()
@@ -57,8 +62,18 @@ async def _ended(connection: Connection, envelope: Json) -> Json:
 
 def _accepted(answer: Answer) -> Json:
     if answer.is_error:
-        raise SettingsError(str(answer.body["message"]))
+        raise SettingsError(_refusal(answer.body))
     return answer.body
+
+
+def _refusal(body: Json) -> str:
+    message, details = str(body["message"]), cast("Json | None", body.get("details"))
+    told = {
+        name: value
+        for name, value in (details or {}).items()
+        if isinstance(value, str | int) and str(value) not in message
+    }
+    return message + (f" ({', '.join(f'{k}: {v}' for k, v in told.items())})" if told else "")
 
 
 def _tell(envelope: Json, told: int) -> int:

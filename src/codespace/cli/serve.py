@@ -19,7 +19,7 @@ from codespace.adapters.http_guard import access_for
 from codespace.adapters.in_flight import InFlight
 from codespace.adapters.stdio import converse, stdio_streams
 from codespace.bootstrap import VERSION, Gateway, open_gateway
-from codespace.cli.flags import Directory, Flags, load_settings
+from codespace.cli.flags import CommandFlags, Directory, Flags, ServerFlags, load_settings
 from codespace.operator_files import others_can_read
 from codespace.policy.addresses import is_loopback
 from codespace.settings import Loaded, SettingsError
@@ -38,13 +38,15 @@ def serve(
     *,
     http: Annotated[bool, Parameter(help="Serve HTTP instead of stdio.", negative=())] = False,
     flags: Flags | None = None,
+    commands: CommandFlags | None = None,
+    server: ServerFlags | None = None,
 ) -> int:
     """Serve MCP until the client leaves (stdio) or a signal comes.
 
     PATH becomes the workspace `default`, with patches and commands permitted; without PATH and
     without a configuration it is the current directory.
     """
-    loaded = load_settings(path, flags)
+    loaded = load_settings(path, flags, commands, server)
     _warn_of_readable_secrets(loaded)
     _raise_open_files()
     # What the imports made is never garbage; to look at all of it would stop the loop for 50 ms.

@@ -2,16 +2,18 @@
 
 import inspect
 from functools import partial
+from opcode import opmap
 from types import FunctionType, MethodType
 
+_CALLS = frozenset(number for name, number in opmap.items() if name.startswith("CALL"))
 _AWAITABLE = ("Awaitable", "Coroutine", "Future", "Task")
 
 
 def may_be_awaited(fn: object) -> bool:
     """Return False for what is certainly no async function.
 
-    A plain function may still return an awaitable: one that says so, and a lambda, which cannot
-    say anything, are taken at their word.
+    A plain function may still return an awaitable: one that says so, and a lambda that calls
+    something, which cannot say anything, are taken at their word.
     """
     while isinstance(fn, partial):
         fn = fn.func
@@ -24,4 +26,8 @@ def may_be_awaited(fn: object) -> bool:
     if not isinstance(fn, FunctionType | MethodType):
         return not isinstance(fn, type)  # written in C: nobody knows
     promised = str(fn.__annotations__.get("return", ""))
-    return fn.__name__ == "<lambda>" or any(word in promised for word in _AWAITABLE)
+    return _is_calling_lambda(fn) or any(word in promised for word in _AWAITABLE)
+
+
+def _is_calling_lambda(fn: FunctionType | MethodType) -> bool:
+    return fn.__name__ == "<lambda>" and not _CALLS.isdisjoint(fn.__code__.co_code[::2])

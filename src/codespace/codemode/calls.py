@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import os
 import sys
 import time
 from collections.abc import Callable, Coroutine
@@ -16,8 +15,10 @@ from codespace.codemode.misfit import details_of
 from codespace.codemode.outcome import CallRecord, CallState, Progress, RunProblem
 from codespace.codemode.protocol import Call, reject
 from codespace.codemode.schedule import Schedule
+from codespace.codemode.slips import Slips, mistaken
 from codespace.codemode.steps import Breather, Delivery
 from codespace.codemode.tool import Arguments, Dispatch, Invocation, Tool, ToolError
+from codespace.codemode.tool_bugs import internal
 from codespace.codemode.toolset import Toolset
 from codespace.domain.run_limits import RunLimits
 
@@ -61,6 +62,7 @@ class Calls:
 
     Attributes:
         problems: results that broke their tool's output schema.
+        slips: arguments that their tool does not declare.
     """
 
     def __init__(
@@ -76,6 +78,7 @@ class Calls:
         progress: Callable[[Progress], None] | None = None,
     ) -> None:
         self.problems: list[RunProblem] = []
+        self.slips = Slips()
         self._toolset = toolset
         self._limits = limits
         self._inbox = inbox
@@ -186,6 +189,8 @@ class Calls:
             # A task that was cancelled before its first step has run nothing at all.
             ended = task is None or task.done()
             live.state = CallState.CANCELLED if ended else CallState.UNKNOWN
+        if live.state is CallState.CANCELLED and not live.begun:  # its tool knows nothing of it
+            live.started = live.ended = None
 
     async def _perform(self, live: _Live) -> None:
         # The way of a small call whose values plainly fit has no further coroutine of ours in it.
@@ -195,6 +200,9 @@ class Calls:
             if arguments is None:
                 arguments = await self._checked(live)
             live.begun = True
+            declared = self._toolset.declared[call.tool]
+            if declared is not None and not declared.issuperset(arguments):
+                self.slips.note(call.call_no, call.line, tool, arguments)
             options = as_object(call.options)
             invocation = Invocation(call.call_no, tool, arguments, options, call.line)
             result = await self._dispatch(invocation)
@@ -211,15 +219,8 @@ class Calls:
             live.state = CallState.OK
             if not self._closing:
                 self._inbox.put(Delivery(call.call_no, record, tool.name))
-        except ToolError as error:
-            self._fail(live, error)
-        except asyncio.CancelledError:
-            if self._closing:
-                live.state = CallState.CANCELLED
-            else:
-                self._fail(live, ToolError("CANCELLED", "The call was cancelled from outside."))
-        except Exception as error:  # noqa: BLE001 -- a tool's bug is an answer to the script
-            self._fail(live, _internal(live.tool.name, error))
+        except BaseException as error:  # noqa: BLE001 -- a tool's bug is an answer to the script
+            self._fail(live, self._refusal(live, error))
         finally:
             self._end(live)
 
@@ -241,8 +242,9 @@ class Calls:
             )
         checker = self._toolset.input_checker(live.call.tool)
         if checker is not None and not await checker.accepts_any(arguments):
-            misfits = await checker.misfits(arguments)
-            if misfits:
+            found = await checker.misfits(arguments)
+            if found:
+                misfits = mistaken(found, arguments, live.tool)
                 message = f"{live.tool.name}: {misfits[0].sentence}."
                 raise ToolError("INVALID_ARGUMENT", message, details_of(misfits))
         return cast("Arguments", arguments)
@@ -258,7 +260,21 @@ class Calls:
             self.problems.append(_mismatch(live, misfit.sentence))
         return record
 
-    def _fail(self, live: _Live, error: ToolError) -> None:
+    def _refusal(self, live: _Live, error: BaseException) -> ToolError | None:
+        if isinstance(error, ToolError):
+            return error
+        if isinstance(error, asyncio.CancelledError):
+            if self._closing:
+                return None
+            return ToolError("CANCELLED", "The call was cancelled from outside.")
+        if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
+            raise error  # the process's matter, or the loop's
+        return internal(live.tool.name, error)
+
+    def _fail(self, live: _Live, error: ToolError | None) -> None:
+        if error is None:
+            live.state = CallState.CANCELLED
+            return
         live.state, live.code, live.message = CallState.FAILED, error.code, error.message
         self._deliver(Delivery(live.call.call_no, _rejection(live, error), live.tool.name))
 
@@ -318,16 +334,6 @@ def _rejection(live: _Live, error: ToolError) -> bytes:
         return reject(live.call.call_no, details=error.details, **given)
     except (TypeError, ValueError, RecursionError):  # the details are no JSON value
         return reject(live.call.call_no, details=None, **given)
-
-
-def _internal(tool: str, error: Exception) -> ToolError:
-    reference = os.urandom(6).hex()
-    log.error("tool failed tool=%s reference=%s", tool, reference, exc_info=error)
-    return ToolError(
-        "INTERNAL",
-        f"The tool {tool} failed in a way that it should not ({type(error).__name__});"
-        f" the log has the reference {reference}.",
-    )
 
 
 def _mismatch(live: _Live, sentence: str) -> RunProblem:

@@ -44,6 +44,7 @@ class Catalogue:
             raise ValueError(f"two tools are named {twice!r}")
         self._instructions = dict(instructions or {})
         self._observed: dict[str, tuple[int, Type]] = {}
+        self._told: dict[str, tuple[int, str]] = {}
 
     def search(self, query: str, *, limit: int = SEARCH_LIMIT, namespace: str = "") -> list[Json]:
         """Return the tools that fit the words of `query` best, each with its declaration."""
@@ -112,12 +113,20 @@ class Catalogue:
         return self.identifiers[tool.name]
 
     def _described(self, tool: Tool) -> Json:
-        declaration = self._declare(tool, commented=False)
         return {
             "name": self._ident(tool),
             "description": tool.description,
-            "declaration": declaration.text,
+            "declaration": self._told_of(tool),
         }
+
+    def _told_of(self, tool: Tool) -> str:
+        # A declaration is the same until another result was observed, and may take long to make.
+        observed = self._observed.get(tool.name, (0, None))[0]
+        count, text = self._told.get(tool.name, (-1, ""))
+        if count != observed:
+            text = self._declare(tool, commented=False).text
+            self._told[tool.name] = (observed, text)
+        return text
 
     def _declare(self, tool: Tool, *, commented: bool = True) -> Declaration:
         observed = self._observed.get(tool.name)
@@ -148,7 +157,11 @@ def _unknown(problem: str, known: Sequence[str]) -> ToolError:
 
 
 def _document(tool: Tool) -> dict[str, float]:
-    parts = [(tool.name, _NAME_WEIGHT), (tool.description, 1.0)]
+    parts = [
+        (tool.name, _NAME_WEIGHT),
+        (tool.search_words, _NAME_WEIGHT),
+        (tool.description, 1.0),
+    ]
     return weighed([*parts, *((name, 1.0) for name in _parameters(tool.input_schema))])
 
 

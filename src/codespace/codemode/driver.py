@@ -186,7 +186,7 @@ class Driver:
             self.inbox.wake()
 
     def _note(self, operations: list[Operation]) -> None:
-        if len(operations) > NOTED_MAX:
+        if len(operations) > NOTED_MAX or any(isinstance(each, Ask) for each in operations):
             self._untaken = operations
             return
         for each in operations:
@@ -197,16 +197,16 @@ class Driver:
 
     async def _take(self, operations: list[Operation]) -> None:
         for each in operations:
-            # Nobody would hear the answer any more, and the answers can be many.
-            if not (self._over and isinstance(each, Ask)):
+            if not isinstance(each, Ask):
                 self._take_one(each)
+            elif not self._over:  # else nobody would hear the answer, and the answers can be many
+                # A large schema takes half a second to tell, and a search tells of many tools.
+                self.inbox.put(await asyncio.to_thread(self._answer, each))
             await self.breather.breathe()
 
     def _take_one(self, operation: Operation) -> None:
         if isinstance(operation, Call):
             self.calls.add(operation)
-        elif isinstance(operation, Ask):
-            self.inbox.put(self._answer(operation))
         else:
             self.gathered.add(operation)
 

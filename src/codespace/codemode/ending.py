@@ -108,6 +108,37 @@ def _explained(failed: Problem, source: str, limits: RunLimits) -> str:
     return failed.message
 
 
+_OF_A_PROMISE = (
+    "cannot read property",
+    "not a function",
+    "value is not iterable",
+    "undefined or null",
+)
+"""What the engine says of a promise that is used as if it were its result."""
+
+
+def explained_by_calls(error: RunError | None, records: Sequence[CallRecord]) -> RunError | None:
+    """Return the error with the call in it that was probably not awaited, if there is one."""
+    if error is None or error.name != "TypeError":
+        return error
+    if not any(words in error.message for words in _OF_A_PROMISE):
+        return error
+    # Where one call was answered, the script knows how to wait: others there were under way.
+    answered = {(each.line, each.column) for each in records if not _unfinished(each)}
+    left = [
+        each for each in records if _unfinished(each) and (each.line, each.column) not in answered
+    ]
+    before = [each for each in left if each.line <= (error.line or each.line)]
+    if not before:
+        return error
+    hint = f"a call of {before[-1].tool} at line {before[-1].line} had not ended: await it"
+    return error._replace(message=f"{error.message} ({hint})")
+
+
+def _unfinished(record: CallRecord) -> bool:
+    return record.late or record.state in (CallState.CANCELLED, CallState.UNKNOWN)
+
+
 class Loose(NamedTuple):
     """What was still open when the script ended.
 

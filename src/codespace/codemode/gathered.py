@@ -27,6 +27,7 @@ class Gathered:
     Attributes:
         output: what it wrote, in order.
         value: what it returned.
+        returned: it returned something, be it null.
         failed: the error that ended it.
         unhandled: rejections that nobody handled; `more` counts those beyond them.
         stored: keys that it wrote, with their JSON texts; None: deleted.
@@ -36,6 +37,7 @@ class Gathered:
     def __init__(self) -> None:
         self.output: list[Item] = []
         self.value: object = None
+        self.returned = False
         self.failed: Problem | None = None
         self.unhandled: list[Unhandled] = []
         self.more = 0
@@ -51,7 +53,7 @@ class Gathered:
             case Image():
                 self._add_image(_image(operation.block))
             case Returned():
-                self.value = operation.value
+                self.value, self.returned = operation.value, operation.given
             case Failed():
                 self.failed = operation.problem
             case Unhandled():

@@ -223,6 +223,8 @@ class Outcome:
     waiting: Mapping[str, object] | None = None
     records: tuple[CallRecord, ...] = ()
     """Every call, in order. Not part of the JSON form."""
+    returned: bool = False
+    """The script returned something; False where `value` is None for want of a `return`."""
 
     @property
     def text(self) -> str:
@@ -245,6 +247,7 @@ class Outcome:
             "run_id": self.run_id,
             "status": self.status.value,
             "value": self.value,
+            "returned": self.returned,
             "output": [item.to_json() for item in self.output],
             "calls": self.calls.to_json(),
             "problems": [problem.to_json() for problem in listed(self._told())],

@@ -133,9 +133,10 @@ class Stored(NamedTuple):
 
 
 class Returned(NamedTuple):
-    """The value of a run that returned or exited; None also when there was none."""
+    """The value of a run that returned or exited; `given` is False when there was none."""
 
     value: object
+    given: bool = True
 
 
 class Problem(NamedTuple):
@@ -301,7 +302,7 @@ def _stored(item: list[object]) -> Stored:
 
 
 def _returned(item: list[object]) -> Returned:
-    return Returned(item[1] if len(item) > 1 else None)
+    return Returned(item[1]) if len(item) > 1 else Returned(None, given=False)
 
 
 def _pending(item: list[object]) -> Pending:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from codespace.codemode.json_values import Json, as_list, as_object, as_text
 
 STACK_LINES = 6
+NOTHING = "(nothing was returned or printed; write `return` before what you want to see)"
 _HANDLED: Mapping[object, str] = {True: ", caught by the script", False: ", not caught"}
 
 
@@ -28,18 +29,26 @@ def read_out(envelope: Json) -> str:
 
 def _lines(envelope: Json) -> Iterator[str]:
     if envelope["status"] == "completed":
-        if envelope["value"] is not None or not (envelope["output"] or envelope["truncated"]):
-            yield json.dumps(envelope["value"], ensure_ascii=False)
+        yield from _value(envelope)
     else:
         yield _standing(envelope)
-    if envelope["error"] is not None:
-        yield from _error(as_object(envelope["error"]))
+    error = as_object(envelope["error"])
+    if error:
+        yield from _error(error)
     for problem in as_list(envelope["problems"]):
-        yield _problem(as_object(problem))
+        yield _problem(as_object(problem), error)
     if envelope["truncated"] is not None:
         cut = as_object(envelope["truncated"])
         where = f"; the whole is in {cut['path']}" if cut["path"] else ""
         yield f"[cut: {cut['kept_chars']} of {cut['chars']} characters are shown{where}]"
+
+
+def _value(envelope: Json) -> Iterator[str]:
+    shown = envelope["output"] or envelope["truncated"]
+    if envelope["value"] is not None or (envelope["returned"] and not shown):
+        yield json.dumps(envelope["value"], ensure_ascii=False)
+    elif not shown:
+        yield NOTHING
 
 
 def _standing(envelope: Json) -> str:
@@ -66,7 +75,7 @@ def _place(error: Json) -> str:
     return f" (line {error['line']}{column})"
 
 
-def _problem(problem: Json) -> str:
+def _problem(problem: Json, error: Json) -> str:
     about = [
         f"call {problem['call_no']}" if problem["call_no"] else "",
         f"of {problem['tool']}" if problem["tool"] else "",
@@ -74,4 +83,11 @@ def _problem(problem: Json) -> str:
     ]
     place = " ".join(part for part in about if part)
     how = _HANDLED.get(problem["handled"], "")
-    return f"[problem {place}{': ' if place else ''}{problem['code']}: {problem['message']}{how}]"
+    said = "the error above" if _is(problem, error) else problem["message"]
+    return f"[problem {place}{': ' if place else ''}{problem['code']}: {said}{how}]"
+
+
+def _is(problem: Json, error: Json) -> bool:
+    """Say whether a call's refusal is what ended the run: then its words stand there already."""
+    same = all(problem[field] == error.get(field) for field in ("message", "line"))
+    return same and problem["handled"] is False

@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypedDict, Unpack
+from weakref import WeakKeyDictionary
 
 from codespace.codemode.arguments import encoded_args
 from codespace.codemode.loop_turn import LoopTurn
 from codespace.codemode.machines import default_cache, machine, workers
+from codespace.codemode.misuse import require, require_all, require_callable
 from codespace.codemode.near import refuse_unknown
 from codespace.codemode.orders import Order, SaveOutput, Surroundings
 from codespace.codemode.outcome import Outcome, Progress
@@ -62,7 +64,7 @@ class Sandbox:
         limits: any of `RunLimits`, by name.
 
     Raises:
-        TypeError: there is no limit of that name.
+        TypeError: there is no limit of that name, or `tools` are none.
         ValueError: a limit is no positive integer, or two tools have one name.
     """
 
@@ -77,12 +79,13 @@ class Sandbox:
         **limits: Unpack[LimitOptions],
     ) -> None:
         refuse_unknown("limit", limits, LimitOptions.__annotations__)
+        require_all(tools, Tool, what="tools must be a list of Tool values")
         self.limits = RunLimits(**limits)
         self._toolset = Toolset(tools, instructions=instructions)
         self._store = MemoryStore() if store is None else store
         self._save_output = save_output
         self._cache = default_cache() if cache is None else cache
-        self._slots = asyncio.Semaphore(self.limits.runs)
+        self._slots = WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore]()
         self._around: Surroundings | None = None
         self._under_way: set[Run] = set()
         self._closed = False
@@ -113,32 +116,42 @@ class Sandbox:
 
         Raises:
             RuntimeError: the sandbox is closed.
-            TypeError: there is no option of that name.
+            TypeError: there is no option of that name, or one is of another kind.
             ValueError: `args` is no JSON value, or a number is out of range.
         """
         run = await self.prepare(code, **options)
-        async with self._slots:
-            self._under_way.add(run)
-            try:
+        self._under_way.add(run)  # also while it waits: `close` cancels it then
+        try:
+            async with self._slots_here():
                 return await run.execute()
-            finally:
-                self._under_way.discard(run)
+        finally:
+            self._under_way.discard(run)
 
     async def prepare(self, code: str, **options: Unpack[RunOptions]) -> Run:
         """Return a run that has not begun, for who wants to be able to cancel it.
 
         Raises:
             RuntimeError: the sandbox is closed.
-            TypeError: there is no option of that name.
+            TypeError: there is no option of that name, or one is of another kind.
             ValueError: `args` is no JSON value, or a number is out of range.
         """
         refuse_unknown("option", options, RunOptions.__annotations__)
+        _require_kinds(code, options)
         order = self._order(code, options, await encoded_args(options.get("args")))
-        if self._closed:
-            raise RuntimeError("the sandbox is closed")
+        self._require_open()
         if self._around is None:
             self._around = await self._surroundings()
+            self._require_open()
         return Run(self._around, order)
+
+    def _slots_here(self) -> asyncio.Semaphore:
+        # A semaphore belongs to one event loop, and a sandbox may outlive its loop.
+        loop = asyncio.get_running_loop()
+        return self._slots.setdefault(loop, asyncio.Semaphore(self.limits.runs))
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise RuntimeError("the sandbox is closed")
 
     async def _surroundings(self) -> Surroundings:
         return Surroundings(
@@ -155,7 +168,7 @@ class Sandbox:
         seconds = options.get("timeout")
         timeout_ms = self.limits.timeout_ms if seconds is None else seconds * 1000
         chars = options.get("max_output_chars") or self.limits.output_chars
-        if timeout_ms <= 0 or chars < 1:
+        if not timeout_ms > 0 or chars < 1:  # a timeout that is NaN is not above zero
             raise ValueError("timeout and max_output_chars must be above zero")
         return Order(
             code=code,
@@ -169,3 +182,23 @@ class Sandbox:
             on_step=options.get("on_step"),
             run_id=options.get("run_id"),
         )
+
+
+_KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
+    "timeout": ((int, float), "a number of seconds"),
+    "max_output_chars": (int, "a whole number"),
+    "seed": (int, "a whole number"),
+    "started_ms": ((int, float), "a number of milliseconds"),
+    "run_id": (str, "text"),
+}
+_FUNCTIONS = ("progress", "dispatch", "on_step")
+
+
+def _require_kinds(code: object, options: Mapping[str, object]) -> None:
+    require(code, str, what="the script must be text")
+    for name, (kinds, words) in _KINDS.items():
+        if options.get(name) is not None:
+            require(options[name], kinds, what=f"the option {name} must be {words}")
+    for name in _FUNCTIONS:
+        if options.get(name) is not None:
+            require_callable(options[name], what=f"the option {name} must be a function")

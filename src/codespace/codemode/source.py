@@ -11,8 +11,11 @@ from codespace.codemode.json_values import as_object_or_none
 
 OPTIONS = ("timeout_ms", "max_output_chars")
 
-# Compiled when the first script needs them.
-_FENCE = r"(?s)\A(\s*)(`{3,}|~{3,})[^\n`]*\n(.*?)\n?[ \t]*\2[ \t]*\s*\Z"
+FENCE_MIN = 3
+BYTE_ORDER_MARK = "\ufeff"
+"""Some editors begin a file with it."""
+
+# Compiled when the first script needs it.
 _OPTIONS = r"\A\s*//[ \t]*@options\b[ \t]*(.*)"
 
 
@@ -42,7 +45,7 @@ def read_source(text: str) -> Source:
     Raises:
         SourceError: its `@options` line cannot be understood.
     """
-    code = _without_fence(text)
+    code = _without_fence(text.removeprefix(BYTE_ORDER_MARK))
     found = re.match(_OPTIONS, code) if "@options" in code else None
     if found is None:
         return Source(code)
@@ -52,8 +55,19 @@ def read_source(text: str) -> Source:
 
 
 def _without_fence(text: str) -> str:
-    found = re.match(_FENCE, text) if text.lstrip().startswith(("```", "~~~")) else None
-    return f"{found[1]}\n{found[3]}" if found else text
+    # By hand: a pattern with two open ends takes the square of the length where it does not match.
+    fenced = text.lstrip()
+    mark = fenced[:1]
+    if mark not in ("`", "~"):
+        return text
+    fence = mark * (len(fenced) - len(fenced.lstrip(mark)))
+    first, _, rest = fenced[len(fence) :].partition("\n")
+    rest = rest.rstrip()
+    if len(fence) < FENCE_MIN or "`" in first or not rest.endswith(fence):
+        return text
+    lead = text[: len(text) - len(fenced)]
+    body = rest[: -len(fence)].rstrip(" \t").removesuffix("\n")
+    return f"{lead}\n{body}"
 
 
 def _options(text: str, line: int) -> dict[str, int]:

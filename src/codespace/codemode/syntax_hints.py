@@ -44,7 +44,11 @@ NAMES = {
 }
 """Globals of other places, and what a script has instead."""
 
-# Compiled when the first script with such an error needs them.
+LINE_CHARS = 1_000
+"""So much of a line is looked at: the patterns take the square of its length, at worst."""
+
+# Compiled when the first script with such an error needs them. No text that they look at has two
+# blanks in a row: many of these would take the cube of their number.
 _UNKNOWN_NAME = r"^(\S+) is not defined$"
 _TYPE_STATEMENT = (
     r"^\s*(export\s+)?(declare\s+|abstract\s+)?"
@@ -80,7 +84,7 @@ def explain_name(message: str) -> str:
 def _hint(lines: list[str], line: int) -> str:
     if line > len(lines):
         return UNFINISHED
-    text = lines[line - 1] if line > 0 else ""
+    text = " ".join(lines[line - 1].split())[:LINE_CHARS] if line > 0 else ""
     if re.search(_MODULE, text) and not re.match(
         r"\s*(import|export)\s+(type|interface|enum)\b", text
     ):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from codespace.codemode.awaited import may_be_awaited
 from codespace.codemode.json_values import Json
+from codespace.codemode.misuse import require, require_schema
 from codespace.codemode.names import namespace_of
 from codespace.domain.effect import Effect
 
@@ -23,9 +24,9 @@ class ToolError(Exception):
     """
 
     def __init__(self, code: str, message: str, details: object = None) -> None:
-        super().__init__(f"{code}: {message}")
-        self.code = code
-        self.message = message
+        # A caught exception is at times given for its text.
+        self.code, self.message = str(code), str(message)
+        super().__init__(f"{self.code}: {self.message}")
         self.details = details
 
 
@@ -44,9 +45,13 @@ class Tool:
             function is given the arguments.
         completes: a call that has begun is never cancelled: the end of a run waits for it.
         namespace: the server that it belongs to; None: told by a name like `mcp__server__tool`.
+        judges: `fn` refuses arguments that do not fit; the schema only tells of them.
+        search_words: what else a search finds it by; nobody is shown them.
 
     Raises:
-        TypeError: `fn` is no async function.
+        TypeError: `fn` is no async function, or another value is not what it should be.
+        ValueError: a type in a schema of a tool of no server is none; what servers say of their
+            own tools is taken as it is, and such a schema checks nothing.
     """
 
     name: str
@@ -59,13 +64,21 @@ class Tool:
     serialize: str | Callable[[Json], str | None] | None = None
     completes: bool = False
     namespace: str | None = None
+    judges: bool = False
+    search_words: str = ""
 
     def __post_init__(self) -> None:
+        require(self.name, str, what="the name of a tool must be text")
+        require(self.description, str, what=f"the description of {self.name!r} must be text")
+        require(self.effect, Effect, what=f"the effect of {self.name!r} must be an Effect")
         if not may_be_awaited(self.fn):
             raise TypeError(
                 f"the function of the tool {self.name!r} must be async; one that blocks belongs"
                 " into `asyncio.to_thread`, inside an async function"
             )
+        for part in () if self.server else ("input_schema", "output_schema"):
+            if (schema := getattr(self, part)) is not None:
+                require_schema(schema, what=f"the {part} of {self.name!r}")
 
     @property
     def server(self) -> str:
@@ -86,7 +99,7 @@ class Invocation(NamedTuple):
         call_no: its place in the run, from 1 in the order of the script's calls.
         tool: what is called.
         arguments: they fit the tool's input schema.
-        options: the call's second argument (`onAmbiguous`, …), else empty.
+        options: the second argument that the script gave the call, an object; else empty.
         line: where the script wrote the call; 0 when there is no such place.
     """
 

@@ -6,6 +6,7 @@ from functools import cached_property
 from codespace.codemode import protocol
 from codespace.codemode.checking import Checker
 from codespace.codemode.names import both_names
+from codespace.codemode.slips import declared
 from codespace.codemode.tool import Tool
 
 
@@ -14,6 +15,7 @@ class Toolset:
 
     Attributes:
         tools: as they were given.
+        declared: the names of each tool's arguments; None where there may be others.
     """
 
     def __init__(
@@ -22,7 +24,8 @@ class Toolset:
         self.tools = tuple(tools)
         self._instructions = instructions
         self._identifiers = self.catalogue.identifiers if self.tools else {}
-        self._inputs = [_checker(tool.input_schema) for tool in self.tools]
+        self.declared = [declared(tool.input_schema) for tool in self.tools]
+        self._inputs = [None if tool.judges else _checker(tool.input_schema) for tool in self.tools]
         self._outputs = [_checker(tool.output_schema) for tool in self.tools]
 
     @cached_property

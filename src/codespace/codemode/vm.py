@@ -6,7 +6,7 @@ matter. See `protocol` for the inputs and the operations.
 A driver under asyncio, per turn of the loop:
 
     turn = vm.begin(step_input(clock_ms, [resolve(call_no, value)]))
-    if not turn.poll():                       # one slice, about 1 ms, on the loop's own thread
+    if not turn.poll():      # one slice, about half a millisecond, on the loop's own thread
         await asyncio.wrap_future(workers.finish(turn, seconds=…, deadline=…))
     for operation in turn.operations(): ...
 """
@@ -48,7 +48,7 @@ class Turn:
         self._vm, self._running, self._data = vm, running, data
 
     def poll(self) -> bool:
-        """Run for at most one slice (1 ms); True when the step has ended."""
+        """Run for one slice at most (about half a millisecond); True when the step has ended."""
         return self._running.poll()
 
     @property

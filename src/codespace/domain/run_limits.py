@@ -5,6 +5,11 @@ from typing import ClassVar, TypedDict
 
 from codespace.domain.sizes import KIB, MIB
 
+LIMIT_MAX = 2**30
+"""Of any limit: the engine counts in 32 bits."""
+MEMORY_MIB_MIN, MEMORY_MIB_MAX = 2, 4_096
+"""The empty engine takes almost two MiB; WebAssembly has addresses for four GiB."""
+
 
 class LimitOptions(TypedDict, total=False):
     """The same names as in `RunLimits`, each of them optional."""
@@ -29,10 +34,10 @@ class LimitOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:
-    """Limits of the contract (section 9). Each breach is an error that names the limit.
+    """The limits of a sandbox and of its runs. Each breach is an error that names the limit.
 
     Raises:
-        ValueError: a limit is no positive number.
+        ValueError: a limit is no positive number, or one that the engine cannot count.
     """
 
     # For pydantic, where limits are settings; its import costs more than a process's first run.
@@ -44,7 +49,7 @@ class RunLimits:
     concurrency: int = 4
     """Calls of one run that execute at a time."""
     memory_mib: int = 64
-    """The VM's linear memory."""
+    """The VM's linear memory, from 2 to 4096."""
     step_ms: int = 5_000
     """Engine time without a pause."""
     engine_ms: int = 60_000
@@ -83,3 +88,7 @@ class RunLimits:
             value: object = getattr(self, field.name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise ValueError(f"the limit {field.name} must be an integer from 1")
+            if value > LIMIT_MAX:
+                raise ValueError(f"the limit {field.name} must be at most {LIMIT_MAX}")
+        if not MEMORY_MIB_MIN <= self.memory_mib <= MEMORY_MIB_MAX:
+            raise ValueError("the limit memory_mib must be from 2 to 4096")

@@ -120,6 +120,7 @@ class Tool:
         bind: validates arguments; raises INVALID_ARGUMENT.
         takes_lease: a call needs the workspace's mutation lease.
         show: makes a result into MCP content blocks for a reader; its JSON is shown when absent.
+        search_words: what else a search of a script finds it by; no client is shown them.
     """
 
     name: str
@@ -132,6 +133,7 @@ class Tool:
     bind: Callable[[Json], BoundCall]
     takes_lease: bool = False
     show: Callable[[Json], Sequence[Json]] | None = None
+    search_words: str = ""
 
 
 class ToolOptions(TypedDict, total=False):
@@ -141,6 +143,7 @@ class ToolOptions(TypedDict, total=False):
         idempotent: as `Tool` has it.
         takes_lease: as `Tool` has it.
         show: as `Tool` has it.
+        search_words: as `Tool` has it.
         description: in place of the handler's docstring.
         nulls: a field without a value is in the result as `null`, not left out.
     """
@@ -148,6 +151,7 @@ class ToolOptions(TypedDict, total=False):
     idempotent: bool
     takes_lease: bool
     show: Callable[[Json], Sequence[Json]]
+    search_words: str
     description: str
     nulls: bool
 
@@ -195,6 +199,7 @@ def define(
         bind=bind,
         takes_lease=options.get("takes_lease", False),
         show=options.get("show"),
+        search_words=options.get("search_words", ""),
     )
 
 

@@ -60,12 +60,16 @@ class ScriptCalls:
             holder = _holder(outcome.body)
             if holder is None or (holder not in self._processes and time.monotonic() >= until):
                 raise _refusal(outcome.body)
-            await anyio.sleep(pause)
+            try:
+                await anyio.sleep(pause)
+            except anyio.get_cancelled_exc_class():
+                # The run has ended. That this call has changed nothing is sure, so it is said.
+                raise _refusal(outcome.body) from None
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
     def _completed(self, invocation: Invocation) -> Json:
         given = dict(invocation.arguments)
-        if given.get("workspace_id") is None and _takes(invocation, "workspace_id"):
+        if given.get("workspace_id") is None and _works_in_one(invocation):
             given["workspace_id"] = self.workspace_id
         if given.get("operation_key") is None and _takes(invocation, "patch"):
             # Settles later, by the ledger, whether the patch of this very call was applied.
@@ -81,8 +85,19 @@ class ScriptCalls:
 
 
 def _takes(invocation: Invocation, name: str) -> bool:
+    return name in _declared(invocation)
+
+
+def _works_in_one(invocation: Invocation) -> bool:
+    # A tool that takes a workspace and nothing else is asked about workspaces: without one, about
+    # all of them.
+    declared = _declared(invocation)
+    return "workspace_id" in declared and len(declared) > 1
+
+
+def _declared(invocation: Invocation) -> Mapping[str, object]:
     schema = invocation.tool.input_schema or {}
-    return name in cast("Mapping[str, object]", schema.get("properties", {}))
+    return cast("Mapping[str, object]", schema.get("properties", {}))
 
 
 def _holder(body: Json) -> str | None:

@@ -1,7 +1,7 @@
 """The runs that this gateway knows: each has an id, may have a key, and is kept for a while."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import anyio
 
@@ -70,8 +70,8 @@ class RunRecord:
         """Return the outcome, or what is known while there is none."""
         if self.outcome is not None:
             return self.outcome
-        return Outcome(
-            RunStatus.RUNNING,
+        return replace(
+            Outcome(RunStatus.RUNNING) if self.run is None else self.run.so_far(),
             calls=self.counts,
             run_id=self.run_id,
             wall_ms=float(now_ms - self.started_ms),

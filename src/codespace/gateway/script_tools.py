@@ -27,6 +27,8 @@ def script_tool(tool: Tool, workspace_id: WorkspaceId) -> ScriptTool:
         effect=tool.effect,
         serialize=partial(_leased, workspace_id) if tool.takes_lease else None,
         completes=tool.takes_lease and tool.effect is Effect.WRITE,
+        judges=True,  # by the gateway, as any client's call is
+        search_words=tool.search_words,
     )
 
 

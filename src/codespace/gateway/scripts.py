@@ -3,7 +3,6 @@
 import hashlib
 import json
 import logging
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,10 +12,10 @@ import anyio.abc
 import anyio.to_thread
 
 from codespace.codemode.discovery import Catalogue
+from codespace.codemode.encoding import encoded_by
+from codespace.codemode.json_text import text_of_json
 from codespace.codemode.json_values import DEPTH_MAX, is_too_deep
 from codespace.codemode.outcome import (
-    CallRecord,
-    CallState,
     ErrorKind,
     Outcome,
     Progress,
@@ -226,7 +225,7 @@ class Scripts:
         record.run = run
         if record.cancelled:
             run.cancel()
-        outcome = _with_effects(_without_nesting(await run.execute()), self._parts.tools)
+        outcome = _without_nesting(await run.execute())
         if order.whole_value:
             return outcome
         return await _fitting(
@@ -274,11 +273,7 @@ def _tell(record: RunRecord, watch: Watch | None, progress: Progress) -> None:
 
 
 def _size(outcome: Outcome) -> int:
-    return len(outcome.text) + (0 if outcome.value is None else len(_json(outcome.value)))
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return len(outcome.text) + (0 if outcome.value is None else len(text_of_json(outcome.value)))
 
 
 def _without_nesting(outcome: Outcome) -> Outcome:
@@ -290,35 +285,12 @@ def _without_nesting(outcome: Outcome) -> Outcome:
     return replace(outcome, error=error._replace(message=why))
 
 
-def _with_effects(outcome: Outcome, tools: Iterable[Tool]) -> Outcome:
-    """Say which calls changed something, of all if the run did not complete, else of the cut."""
-    whole = outcome.status is not RunStatus.COMPLETED
-    changing = {tool.name for tool in tools if tool.effect in (Effect.WRITE, Effect.EXECUTE)}
-    made = Counter(
-        record.tool
-        for record in outcome.records
-        if record.tool in changing and _had_effects(record, whole=whole)
-    )
-    if not made:
-        return outcome
-    listed = ", ".join(f"{tool} ({number})" for tool, number in made.items())
-    problem = RunProblem(
-        "EFFECTS_REMAIN", f"Calls that had effects, or may have, are not undone: {listed}."
-    )
-    return replace(outcome, problems=(*outcome.problems, problem))
-
-
-def _had_effects(record: CallRecord, *, whole: bool) -> bool:
-    # A command that was ended half-way has done what it had done.
-    begun = record.state is CallState.CANCELLED and record.started_ms is not None
-    return begun or record.state is CallState.UNKNOWN or (whole and record.state is CallState.OK)
-
-
 async def _fitting(
     outcome: Outcome, most: int, save: Callable[[str], Awaitable[str | None]] | None
 ) -> Outcome:
     """Put a value that is too much for a model or its client into a file, and say so."""
-    text = "" if outcome.value is None else _json(outcome.value)
+    value = outcome.value
+    text = "" if value is None else (await encoded_by(text_of_json, value)).decode()
     if len(text) > most:
         code, what = "VALUE_TOO_LONG", f"{len(text)} characters of JSON, more than {most}"
         what += " (max_output_chars)"

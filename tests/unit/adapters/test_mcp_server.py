@@ -165,6 +165,14 @@ MODES = pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 
 
 @pytest.mark.anyio
+async def test_a_client_is_told_when_a_script_is_better_than_calls() -> None:
+    async with connected(InFlight(), "legacy") as client:
+        told = client.instructions or ""
+    assert "workspace_info first" in told
+    assert "For more than a few calls, write one codemode script." in told
+
+
+@pytest.mark.anyio
 @MODES
 async def test_the_tools_are_listed(mode: str) -> None:
     async with connected(InFlight(), mode) as client:

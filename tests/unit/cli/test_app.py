@@ -30,6 +30,11 @@ from commands import Command
         ["serve", "one", "two"],
         ["demo", "--protocol", "1999-01-01"],
         ["tools", "unexpected"],
+        ["tools", "read", "find"],
+        *[[name, "--http-port", "1"] for name in ("tools", "run", "stored")],
+        ["call", "read", "--url", "http://127.0.0.1:1/mcp", "--path", "."],
+        ["run", "-", "--url", "http://127.0.0.1:1/mcp", "--path", "."],
+        ["run", "-", "--token-file", "t"],
     ],
 )
 def test_bad_use_is_exit_code_2_and_one_line_on_stderr(command: Command, words: list[str]) -> None:
@@ -79,6 +84,36 @@ def test_every_command_explains_itself(command: Command, name: str) -> None:
     helped = command(name, "--help")
     assert (helped.code, helped.err) == (0, "")
     assert f"codespace {name}" in helped.out
+
+
+def test_words_too_many_are_told_with_what_to_write_instead(command: Command) -> None:
+    args = command("run", "-", "--arg", "from=a", "to=b").err
+    assert args == "codespace: too many words: 'to=b'; give --arg before each NAME=TEXT\n"
+    others = command("doctor", "one", "two").err
+    assert "too many words: 'two'; `codespace doctor --help`" in others
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        *[(name, {"--http-host", "--max-processes", "--runner"}) for name in ("serve", "doctor")],
+        *[(name, {"--max-processes"}) for name in ("run", "call")],
+        ("tools", set[str]()),
+    ],
+)
+def test_a_command_shows_the_flags_that_do_something_for_it(
+    command: Command, name: str, shown: set[str]
+) -> None:
+    helped = command(name, "--help").out
+    every = {"--http-host", "--max-processes", "--runner"}
+    assert {flag for flag in every if flag in helped} == shown
+    assert "--config" in helped
+
+
+def test_the_help_of_run_says_that_stdin_will_do(command: Command) -> None:
+    helped = " ".join(command("run", "--help").out.replace("│", " ").split())
+    assert "FILE The script; - is stdin." in helped
+    assert "All of `args` as JSON; - is stdin, @FILE a file." in helped
 
 
 def test_the_help_of_call_shows_how_it_is_called(command: Command) -> None:

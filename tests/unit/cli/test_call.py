@@ -192,6 +192,7 @@ def test_a_gateway_that_is_not_there_is_exit_code_2_and_one_line(
     ran = command("call", "read", "--url", url)
     assert (ran.code, ran.out) == (2, "")
     assert f"{url} does not answer as a gateway" in ran.err
+    assert "did you mean" not in ran.err, "nobody is there, under any path"
     assert ran.err.count("\n") == 1
 
 
@@ -248,3 +249,25 @@ def test_the_tools_are_listed_as_json_with_their_schemas(command: Command, tmp_p
     assert [sorted(tool) for tool in listed] == [
         ["description", "effect", "input_schema", "name", "output_schema"]
     ] * len(listed)
+
+
+def test_one_tool_is_told_with_its_declaration(command: Command, tmp_path: Path) -> None:
+    page = command("tools", "apply_patch", "--path", str(tmp_path)).out
+    assert page.startswith("apply_patch (write)\n\nAdd, update, move and delete files")
+    assert "*** Begin Patch" in page
+    assert "  apply_patch(args: {" in page
+    assert "check_only?: boolean" in page
+    described = json.loads(command("tools", "bash", "--json", "--path", str(tmp_path)).out)
+    assert (described["name"], "command" in str(described["input_schema"])) == ("bash", True)
+
+
+def test_no_such_tool_is_told_with_the_one_that_was_meant(command: Command, tmp_path: Path) -> None:
+    ran = command("tools", "aply_patch", "--path", str(tmp_path))
+    assert (ran.code, ran.out) == (2, "")
+    assert "did you mean apply_patch" in ran.err.replace("'", "")
+
+
+def test_all_arguments_come_from_a_file(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"path": "a.json"}', encoding="utf-8")
+    words = ("--json", f"@{tmp_path / 'a.json'}", "--path", str(tmp_path))
+    assert json.loads(command("call", "read", *words).out)["size"] == 18

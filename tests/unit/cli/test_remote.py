@@ -4,9 +4,15 @@ import json
 import subprocess
 from pathlib import Path
 
+from codespace.adapters import http_app
+from codespace.cli.remote import MCP_PATH
 from contract.servers import command, environment, serving
 
 SECONDS = 45
+
+
+def test_the_path_that_is_told_is_the_servers() -> None:
+    assert http_app.MCP_PATH == MCP_PATH
 
 
 def call(*words: str) -> "subprocess.CompletedProcess[str]":

@@ -79,6 +79,8 @@ def test_args_are_names_with_texts_or_any_json(root: Path) -> None:
         "c": "",
     }
     assert value_of(code, root, "--args-json", "-5") == -5
+    (root / "args.json").write_text('{"é": 1}', encoding="utf-8")
+    assert value_of(code, root, "--args-json", f"@{root / 'args.json'}") == {"é": 1}
     assert value_of(code, root, "--args-json", f'[{2**70}, "é", null]') == [2**70, "é", None]
 
 
@@ -90,6 +92,7 @@ def test_args_are_names_with_texts_or_any_json(root: Path) -> None:
         (["a=1"], "{}", "exclude each other"),
         ([], "{", "takes JSON"),
         ([], "NaN", "takes JSON"),
+        ([], "@no-such.json", "--args-json: the file 'no-such.json' cannot be read"),
         ([], "[1e999]", "takes JSON"),
         ([], "[" * 100_000, "takes JSON"),
     ],
@@ -113,6 +116,9 @@ def test_a_script_that_fails_is_exit_code_1_and_still_an_envelope(root: Path, co
         (["no-such.js"], "FILE 'no-such.js' cannot be read"),
         (["."], "FILE '.' cannot be read"),
         (["-", "--arg", "nonsense"], "--arg takes NAME=TEXT"),
+        (["-", "--args-json", "-"], "cannot both be stdin"),
+        (["-", "--timeout-ms", "0"], "--timeout-ms"),
+        (["-", "--max-output-chars", "0"], "--max-output-chars"),
         (["-", "--workspace", "other"], "--workspace takes one of: default"),
         (["-", "--config", "no-such.json"], "cannot be read"),
         (["-", "--no-such-flag"], "no-such-flag"),
@@ -251,6 +257,21 @@ def test_a_value_of_any_length_is_printed_whole(root: Path) -> None:
     assert list(root.iterdir()) == [root / "a.txt"], "nothing is put into a file"
 
 
+def test_args_may_come_from_stdin(command: Command, root: Path) -> None:
+    (root / "s.js").write_text("return args", encoding="utf-8")
+    words = ("run", str(root / "s.js"), "--path", str(root), "--args-json", "-")
+    assert json.loads(command(*words, stdin="[1, 2]").out)["value"] == [1, 2]
+
+
+def test_a_run_is_given_its_limits(command: Command, root: Path) -> None:
+    code = "text('x'.repeat(1000)); await tools.bash({command: 'sleep 600'})"
+    limits = ("--timeout-ms", "200", "--max-output-chars", "100")
+    envelope = json.loads(command("run", "-", "--path", str(root), *limits, stdin=code).out)
+    assert envelope["error"]["kind"] == "timeout"
+    assert "took 200 ms" in envelope["error"]["message"]
+    assert envelope["truncated"]["kept_chars"] <= 100
+
+
 def test_json_is_printed_on_a_terminal_if_asked_for(
     command: Command, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -259,3 +280,17 @@ def test_json_is_printed_on_a_terminal_if_asked_for(
     asked = command("run", "-", "--json", "--path", str(root), stdin="return {a: 1}")
     assert read.out == '{"a": 1}\n'
     assert json.loads(asked.out)["value"] == {"a": 1}
+
+
+def test_an_encoding_without_a_character_loses_no_outcome(root: Path) -> None:
+    ran = subprocess.run(
+        command("run", "-", "--path", str(root)),
+        input=b"return '\\u4e2d \\u{1f600}'",
+        capture_output=True,
+        env={**environment(), "PYTHONIOENCODING": "ascii"},
+        timeout=SECONDS,
+        check=False,
+    )
+
+    assert ran.returncode == 0
+    assert json.loads(ran.stdout)["value"] == "\u4e2d \U0001f600"

@@ -49,14 +49,19 @@ def test_a_script_runs_there_with_its_arguments_and_its_key(root: Path) -> None:
         failed = run("throw new Error('no')", "--url", url)
         other = run("return 1", "--url", url, "--key", "k")
         nowhere = run("return 1", "--url", url, "--workspace", "none")
+        pathless = run("return 1", "--url", url.removesuffix("/mcp"))
+        limited = run("while (true) {}", "--url", url, "--timeout-ms", "300")
     first, second = (json.loads(each.stdout) for each in ran)
     assert (ran[0].returncode, first["value"]) == (0, ["1", "hé\n"])
     assert second["run_id"] == first["run_id"]
     assert "codespace: calls: 1 done, 0 failed, 0 to come" in ran[0].stderr
     assert (failed.returncode, json.loads(failed.stdout)["status"]) == (1, "failed")
     assert (other.returncode, other.stdout, other.stderr.count("\n")) == (2, "", 1)
-    assert "run_key" in other.stderr
+    assert f"use a new key. (run_id: {first['run_id']})" in other.stderr
     assert (nowhere.returncode, nowhere.stdout) == (2, "")
+    assert (pathless.returncode, pathless.stdout) == (2, "")
+    assert f"(did you mean {url}?)" in pathless.stderr
+    assert "took 300 ms" in json.loads(limited.stdout)["error"]["message"]
 
 
 def test_a_gateway_that_asks_for_a_token_is_given_it(root: Path) -> None:

@@ -32,6 +32,7 @@ def wrapped(fn: Callable[[object], Awaitable[object]]) -> Callable[[object], obj
     return inner
 
 
+CONSTANT: Callable[[object], object] = lambda arguments: {"given": arguments}  # noqa: E731 -- as below
 UNNAMED: Callable[[object], object] = lambda arguments: plain({"given": arguments})  # noqa: E731 -- a lambda is what is tested
 
 
@@ -71,7 +72,10 @@ def test_what_gives_an_awaitable_is_taken(fn: object) -> None:
 
 @pytest.mark.parametrize(
     "fn",
-    [blocking, Tools().blocking, Blocking(), functools.partial(blocking), Tools, "text", None],
+    [
+        *(blocking, Tools().blocking, Blocking(), functools.partial(blocking)),
+        *(CONSTANT, Tools, "text", None),
+    ],
 )
 def test_what_cannot_give_one_is_not(fn: object) -> None:
     assert not may_be_awaited(fn)

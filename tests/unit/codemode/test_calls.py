@@ -18,6 +18,10 @@ from codespace.codemode import (
 from doubles.script_tools import ECHO, NAP, Json, echo
 
 
+class _OwnError(BaseException):
+    pass
+
+
 def _codes(outcome: Outcome) -> list[str]:
     return [each.code for each in outcome.problems]
 
@@ -119,6 +123,19 @@ async def test_a_tools_bug_is_an_error_that_tells_the_script_no_secret() -> None
     assert code == "INTERNAL"
     assert "hunter2" not in message
     assert "RuntimeError" in message
+
+
+@pytest.mark.parametrize("error", [_OwnError("x"), BaseExceptionGroup("x", [_OwnError("y")])])
+@pytest.mark.anyio
+async def test_whatever_a_tool_raises_the_script_hears_of_it(error: BaseException) -> None:
+    async def fails(arguments: object) -> object:
+        raise error
+
+    async with Sandbox([Tool("fails", fails)]) as sandbox:
+        caught = "try { await tools.fails({}) } catch (error) { return error.code }"
+        outcome = await sandbox.run(caught, timeout=10)
+
+    assert (outcome.value, outcome.calls.failed) == ("INTERNAL", 1)
 
 
 @pytest.mark.anyio
@@ -229,4 +246,4 @@ async def test_a_call_that_does_not_end_when_cancelled_has_an_unknown_outcome(
 
     assert outcome.status is RunStatus.COMPLETED
     assert outcome.calls.unknown == 1
-    assert _codes(outcome) == ["UNKNOWN_OUTCOME"]
+    assert _codes(outcome) == ["UNKNOWN_OUTCOME", "EFFECTS_REMAIN"]

@@ -13,6 +13,7 @@ from codespace.codemode.machines import default_cache, machine
 from codespace.codemode.protocol import Question
 from codespace.codemode.questions import answer
 from codespace.codemode.vm import Entry, replay
+from doubles.loop_lag import watched
 from doubles.script_tools import ECHO, NAP, Json
 
 X200 = "'x'.repeat(200)"
@@ -133,3 +134,17 @@ async def test_questions_of_a_run_that_is_over_are_not_answered(
     async with Sandbox([NAP]) as sandbox:
         await sandbox.run(f"{many} await searchTools('nap')")
         assert len(asked) == 101
+
+
+@pytest.mark.anyio
+async def test_a_search_over_large_schemas_lets_the_event_loop_work() -> None:
+    words = {"type": "string", "enum": [f"word{number}" for number in range(50)]}
+    part = {"type": "object", "properties": {f"part{n}": words for n in range(15)}}
+    schema = {"type": "object", "properties": {f"group{n}": part for n in range(15)}}
+    tools = [Tool(f"tool{n}", ECHO.fn, input_schema=schema) for n in range(3)]
+    code = "return (await searchTools('tool')).length"
+    async with Sandbox(tools) as sandbox, watched() as lag:
+        outcome = await sandbox.run(code)
+
+    assert outcome.value == 3
+    assert lag.naps > 10

@@ -1,5 +1,15 @@
-from codespace.codemode.ending import End, Loose, problems, verdict
-from codespace.codemode.outcome import CallRecord, CallState, ErrorKind, RunProblem, RunStatus
+import pytest
+
+from codespace.codemode import Sandbox
+from codespace.codemode.ending import End, Loose, explained_by_calls, problems, verdict
+from codespace.codemode.outcome import (
+    CallRecord,
+    CallState,
+    ErrorKind,
+    RunError,
+    RunProblem,
+    RunStatus,
+)
 from codespace.codemode.protocol import Problem, Status, Unhandled
 from codespace.codemode.steps import Stop
 from codespace.domain.run_limits import RunLimits
@@ -127,3 +137,52 @@ def test_the_rejection_that_ended_the_script_was_not_handled() -> None:
     (found,) = problems([_record(2, CallState.FAILED)], Loose(fatal=2), [])
 
     assert found.handled is False
+
+
+FORGOTTEN = [
+    "const x = tools.nap({ms: 9e6});\nreturn x.content.length",
+    "const {content} = tools.nap({ms: 9e6});\nreturn content.split('')",
+    "const x = tools.nap({ms: 9e6});\nawait tools.echo();\nreturn x.map(each => each)",
+    "const x = tools.nap({ms: 9e6});\nfor (const each of x) text(each)",
+    "const [first] = tools.nap({ms: 9e6}); return first",
+    "const {a: {b}} = tools.nap({ms: 9e6}); return b",
+]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("code", FORGOTTEN)
+async def test_an_error_names_the_call_that_was_not_awaited(sandbox: Sandbox, code: str) -> None:
+    error = (await sandbox.run(code)).error
+
+    assert error is not None
+    assert "(a call of nap at line 1 had not ended: await it)" in error.message
+
+
+@pytest.mark.anyio
+async def test_a_call_that_goes_on_beside_an_error_of_another_kind_is_not_blamed(
+    sandbox: Sandbox,
+) -> None:
+    for code in (
+        "tools.nap({ms: 9e6}); throw new TypeError('no')",
+        "tools.nap({ms: 9e6}); throw new Error('cannot read property')",
+        "await Promise.all([1, 9e6].map(async ms => (await tools.nap({ms})).content.length))",
+        "await tools.echo(); null.x;\ntools.nap({ms: 9e6})",
+    ):
+        error = (await sandbox.run(code)).error
+        assert error is not None
+        assert "await" not in error.message
+
+
+def test_the_call_before_the_error_is_named() -> None:
+    error = RunError(ErrorKind.SCRIPT, "TypeError", "not a function", line=5)
+    records = [
+        CallRecord(1, "a", 2, 1, CallState.CANCELLED),
+        CallRecord(2, "b", 4, 1, CallState.OK, late=True),
+        CallRecord(3, "c", 5, 1, CallState.OK),
+        CallRecord(4, "d", 9, 1, CallState.UNKNOWN),
+    ]
+    told = explained_by_calls(error, records)
+    assert told is not None
+    assert "a call of b at line 4" in told.message
+    assert explained_by_calls(error, records[2:]) == error
+    assert explained_by_calls(None, records) is None

@@ -24,6 +24,7 @@ def test_the_envelope_has_every_field_also_when_nothing_happened() -> None:
         "run_id": None,
         "status": "completed",
         "value": None,
+        "returned": False,
         "output": [],
         "calls": {"total": 0, "ok": 0, "failed": 0, "cancelled": 0, "unknown": 0},
         "problems": [],

@@ -13,7 +13,8 @@ from codespace.codemode.vm import Vm
 from codespace.codemode.wasm import GUEST, Machine
 from doubles.machines import CODE, START_MS, machine, opening
 
-LEFT = "const left = 'x'.repeat(1e6).split(''); return await tools.a({size: left.length})"
+DEAF = 'return new Array(2 ** 32 - 1).join("").length'
+"""It is asked to stop, does not, and is killed where it stands."""
 
 
 def few(places: int) -> Machine:
@@ -44,14 +45,25 @@ def test_memory_of_its_own_has_the_same_machine_code(cache: Path | None) -> None
     assert full.spare.module.serialize() == compiled
 
 
-def test_a_place_gives_the_next_script_nothing_of_the_one_before() -> None:
+@pytest.mark.parametrize(
+    "code",
+    [
+        "const left = 'x'.repeat(1e6).split(''); return await tools.a({size: left.length})",
+        "const deep = () => deep() + 1; return deep()",
+        "const left = []; for (;;) left.push(new Uint8Array(1e6).fill(7))",
+        "while (true) {}",
+        DEAF,
+    ],
+)
+def test_a_place_gives_the_next_script_nothing_of_the_one_before(code: str) -> None:
     lone = few(1)
     fresh = Vm(lone)
     empty = fresh.memory_hash()
-    fresh.step(opening(LEFT, tools={"a": str}))
+    fresh.step(opening(code, tools={"a": str}), seconds=0.2)
     fresh.close()
     after = Vm(lone)
     assert after.memory_hash() == empty
+    assert Returned(3) in after.step(opening("return 1 + 2"))
     assert "spare" not in vars(lone)  # it had the one place
 
 

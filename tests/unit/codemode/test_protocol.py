@@ -57,7 +57,7 @@ def test_every_operation_is_read() -> None:
         Text(Level.INFO, "hi"),
         Stored("k", deleted=False, value=1),
         Stored("gone", deleted=True, value=None),
-        Returned(None),
+        Returned(None, given=False),
         Returned(5),
         Pending(1, 2, 3),
         Lost(4),

@@ -25,7 +25,14 @@ def read(outcome: Outcome) -> list[str]:
 def test_plain_success_is_the_value_alone() -> None:
     assert read(Outcome(DONE, value={"é": [1]})) == ['{"é": [1]}']
     assert read(Outcome(DONE, value=0)) == ["0"]
-    assert read(Outcome(DONE)) == ["null"]
+    assert read(Outcome(DONE, returned=True)) == ["null"]
+
+
+def test_want_of_a_return_is_not_read_as_null() -> None:
+    (line,) = read(Outcome(DONE))
+    assert "nothing was returned" in line
+    assert "`return`" in line
+    assert read(Outcome(DONE, output=(TextItem("a"),))) == ["a"]
 
 
 def test_output_comes_before_the_value_and_no_value_is_no_line() -> None:
@@ -119,3 +126,29 @@ def test_an_error_without_a_name_or_a_message_is_what_it_has() -> None:
         said("SyntaxError", "The line is wrong.", 3) == "SyntaxError: The line is wrong. (line 3)"
     )
     assert said("Error", "m", 3, 4) == "Error: m (line 3, column 4)"
+
+
+def failed(*problems: RunProblem, message: str = "Do it so.") -> list[str]:
+    error = RunError(ErrorKind.SCRIPT, "ToolError", message, line=3)
+    return read(Outcome(RunStatus.FAILED, error=error, problems=problems))[1:]
+
+
+def test_a_refusal_that_ended_the_run_is_not_told_twice() -> None:
+    refused = RunProblem("NOPE", "Do it so.", 1, "patch", 3, handled=False)
+    assert failed(refused) == [
+        "ToolError: Do it so. (line 3)",
+        "[problem call 1 of patch at line 3: NOPE: the error above, not caught]",
+    ]
+
+
+def test_a_refusal_that_did_not_end_the_run_keeps_its_words() -> None:
+    refused = RunProblem("NOPE", "Do it so.", 1, "patch", 3, handled=False)
+    others = [
+        refused._replace(message="Do it otherwise."),
+        refused._replace(line=4),
+        refused._replace(handled=True),
+        refused._replace(handled=None),
+    ]
+    told = failed(*others)[1:]
+    assert ["the error above" in line for line in told] == [False] * 4
+    assert "the error above" not in "".join(read(Outcome(DONE, problems=(refused,))))

@@ -5,7 +5,7 @@ import asyncio
 import anyio
 import pytest
 
-from codespace.codemode import CallState, ErrorKind, Outcome, RunStatus, Sandbox
+from codespace.codemode import CallState, ErrorKind, Outcome, RunStatus, Sandbox, Tool
 from doubles.script_tools import NAP
 
 
@@ -42,6 +42,56 @@ async def test_a_run_cancelled_before_it_began_does_nothing(sandbox: Sandbox) ->
     run.cancel()
 
     assert await run.execute() == Outcome(RunStatus.CANCELLED)
+
+
+@pytest.mark.anyio
+async def test_a_run_is_executed_once(sandbox: Sandbox) -> None:
+    run = await sandbox.prepare("return await tools.echo({a: 1})")
+
+    assert (await run.execute()).value == {"a": 1}
+    with pytest.raises(RuntimeError, match="once"):
+        await run.execute()
+
+
+@pytest.mark.anyio
+async def test_a_run_is_not_executed_a_second_time_beside_the_first(sandbox: Sandbox) -> None:
+    run = await sandbox.prepare("await tools.nap({ms: 5}); return 1")
+
+    ends = await asyncio.gather(run.execute(), run.execute(), return_exceptions=True)
+
+    assert sorted(type(each).__name__ for each in ends) == ["Outcome", "RuntimeError"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("limit", ["option", "script"])
+async def test_a_run_under_way_shows_what_it_has_printed_within_its_limit(limit: str) -> None:
+    seen: list[Outcome] = []
+
+    async def look(arguments: object) -> object:
+        seen.append(run.so_far())
+        return None
+
+    options = '// @options {"max_output_chars": 400}\n' if limit == "script" else ""
+    code = (
+        "text('step 1'); image({type: 'image', data: 'AA==', mimeType: 'image/png'});"
+        "await tools.look(); text('y'.repeat(1000)); await tools.look()"
+    )
+    async with Sandbox([Tool("look", look)]) as sandbox:
+        run = await sandbox.prepare(
+            options + code, max_output_chars=400 if limit == "option" else None, run_id="run-1"
+        )
+        before = run.so_far()
+        ended = await run.execute()
+
+    assert before == Outcome(RunStatus.RUNNING, run_id="run-1")
+    first, second = seen
+    assert (first.status, first.run_id) == (RunStatus.RUNNING, "run-1")
+    assert [item.to_json()["type"] for item in first.output] == ["text", "image"]
+    assert (first.text, first.truncated) == ("step 1", None)
+    assert 0 < first.engine_ms <= second.engine_ms <= ended.engine_ms
+    assert second.output == ended.output
+    assert second.truncated == ended.truncated
+    assert second.truncated is not None
 
 
 @pytest.mark.anyio
@@ -125,3 +175,19 @@ async def test_a_flood_of_questions_is_refused_and_can_be_ended() -> None:
             outcome = await sandbox.run(code, timeout=0.5)
     assert outcome.error is not None
     assert "may ask 5000 times" in outcome.error.message
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("code", "returned"),
+    [
+        *[(code, True) for code in ("return null", "return 0", "exit(null)", "text(1); return []")],
+        *[(code, False) for code in ("const x = 5; x * 2", "return undefined", "exit()", "null.x")],
+    ],
+)
+async def test_null_is_told_from_nothing(sandbox: Sandbox, code: str, *, returned: bool) -> None:
+    outcome = await sandbox.run(code)
+    assert outcome.returned is returned
+    assert outcome.to_json()["returned"] is returned
+    if outcome.error is None:
+        assert ("nothing was returned" in outcome.reading()) is not returned

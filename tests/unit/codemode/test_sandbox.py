@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from codespace.codemode import MemoryStore, RunStatus, Sandbox, Tool
+from codespace.codemode.outcome import ErrorKind
 from codespace.codemode.sandbox import RunOptions
 from codespace.domain.run_limits import LimitOptions
 from doubles.script_tools import ECHO, NAP, Json
@@ -45,6 +46,35 @@ async def test_names_that_nobody_knows_are_misuse(sandbox: Sandbox) -> None:
         Sandbox(**cast("LimitOptions", {"timout_ms": 1}))
     with pytest.raises(TypeError, match="did you mean 'timeout'"):
         await sandbox.run("return 1", **cast("RunOptions", {"timeout_ms": 1}))
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        *[("timeout", value) for value in ("1", True, [1])],
+        *[("max_output_chars", value) for value in (1.5, "1")],
+        *[(name, "x") for name in ("seed", "started_ms", "progress", "dispatch", "on_step")],
+        ("run_id", 5),
+    ],
+)
+async def test_an_option_of_another_kind_is_misuse(
+    sandbox: Sandbox, option: str, value: object
+) -> None:
+    options = cast("RunOptions", {option: value})
+    with pytest.raises(TypeError, match=f"the option {option} must be .*, not "):
+        await sandbox.run("return 1", **options)
+
+
+@pytest.mark.anyio
+async def test_what_is_no_script_and_no_tool_is_misuse(sandbox: Sandbox) -> None:
+    with pytest.raises(TypeError, match="the script must be text, not bytes"):
+        await sandbox.run(cast("str", b"return 1"))
+    with pytest.raises(ValueError, match="above zero"):
+        await sandbox.run("return 1", timeout=float("nan"))
+    for tools in ([ECHO.fn], ECHO, ["echo"]):
+        with pytest.raises(TypeError, match="tools must be a list of Tool values, not "):
+            Sandbox(cast("list[Tool]", tools))
 
 
 @pytest.mark.anyio
@@ -177,3 +207,56 @@ async def test_a_call_whose_task_had_not_begun_when_its_run_ended_is_never_made(
 
     assert outcome.status is RunStatus.CANCELLED
     assert made == made_by_then
+
+
+@pytest.mark.anyio
+async def test_a_run_that_waits_for_its_turn_is_cancelled_by_the_end_of_the_sandbox() -> None:
+    begun = asyncio.Event()
+
+    async def wait(arguments: object) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    sandbox = Sandbox([Tool("wait", wait)], runs=1)
+    runs = [asyncio.create_task(sandbox.run("await tools.wait(); return 1")) for _ in range(3)]
+    await begun.wait()
+    sandbox.close()
+
+    assert {(await run).status for run in runs} == {RunStatus.CANCELLED}
+
+
+def test_a_sandbox_outlives_an_event_loop_in_which_runs_had_to_wait() -> None:
+    sandbox = Sandbox([NAP], runs=1)
+
+    async def burst() -> list[RunStatus]:
+        runs = [sandbox.run("await tools.nap({ms: 1}); return 1") for _ in range(3)]
+        return [each.status for each in await asyncio.gather(*runs)]
+
+    assert [asyncio.run(burst()) for _ in range(2)] == [[RunStatus.COMPLETED] * 3] * 2
+
+
+@pytest.mark.anyio
+async def test_what_was_stored_under_a_higher_limit_can_be_read_and_shrunk() -> None:
+    store = MemoryStore()
+    async with Sandbox(store=store) as sandbox:
+        await sandbox.run("store('a', 'x'.repeat(5000)); store('b', 'y'.repeat(5000))")
+
+    async with Sandbox(store=store, store_total_chars=6_000) as sandbox:
+        read = await sandbox.run("return load('a').length")
+        grown = await sandbox.run("store('c', 1)")
+        shrunk = await sandbox.run("store('a', undefined); return load('b').length")
+
+    assert (read.value, shrunk.value) == (5_000, 5_000)
+    assert grown.error is not None
+    assert "store_total_chars" in grown.error.message
+    assert list(await store.read()) == ["b"]
+
+
+@pytest.mark.anyio
+async def test_args_without_room_in_the_memory_break_its_limit_by_name() -> None:
+    rows = [{"number": number, "text": str(number)} for number in range(60_000)]
+    async with Sandbox(memory_mib=8) as sandbox:
+        outcome = await sandbox.run("return 1", args=rows)
+
+    assert outcome.error is not None
+    assert (outcome.error.kind, "memory_mib" in outcome.error.message) == (ErrorKind.LIMIT, True)

@@ -10,6 +10,10 @@ from codespace.codemode.source import Source, SourceError, read_source
         ("```js\nreturn 1\n```", "\nreturn 1"),
         ("\n```javascript\nreturn 1\n\n``` \n", "\n\nreturn 1\n"),
         ("~~~\na\n~~~", "\na"),
+        ("~~~~\na\n~~~", "~~~~\na\n~~~"),
+        ("```\r\na\r\n```\r\n", "\na\r"),
+        ("```js\n```", "\n"),
+        ("  ```\n a\n\t```  ", "  \n a"),
         ("````\n```\n````", "\n```"),
         ("```js\nreturn 1", "```js\nreturn 1"),
         ("return `a`\n```\nb\n```", "return `a`\n```\nb\n```"),
@@ -22,7 +26,7 @@ def test_a_fence_around_the_whole_is_taken_off_and_lines_keep_their_numbers(
     assert read_source(text) == Source(code)
 
 
-@pytest.mark.parametrize("before", ["", "\n\n", "```js\n"])
+@pytest.mark.parametrize("before", ["", "\n\n", "```js\n", "\ufeff"])
 def test_the_first_line_may_have_options(before: str) -> None:
     text = before + '// @options {"timeout_ms": 60000, "max_output_chars": 8000}\nreturn 1'
     source = read_source(text + ("\n```" if "`" in before else ""))
@@ -54,3 +58,19 @@ def test_options_that_cannot_be_understood_are_refused_with_their_line(
         read_source(f"\n// @options {line}\nreturn 1")
 
     assert refusal.value.line == 2
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```\n" + " " * 250_000 + "x",
+        "```\n```" + " " * 250_000 + "x",
+        "`" * 125_000 + "\n" + "`" * 125_000 + "x",
+        "```\n" + "```\n" * 60_000 + "x",
+        " \n" * 120_000 + "```",
+    ],
+)
+def test_what_is_no_fence_after_all_is_seen_in_time_that_grows_with_its_length(text: str) -> None:
+    # A pattern took the square of it: minutes, in which the event loop stood still.
+    assert read_source(text) == Source(text)

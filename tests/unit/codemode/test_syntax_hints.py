@@ -61,3 +61,25 @@ def test_a_dynamic_import_is_answered_like_a_module() -> None:
 def test_other_names_are_left_alone() -> None:
     assert explain_name("total is not defined") == "total is not defined"
     assert explain_name("x is not initialized") == "x is not initialized"
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "):" + " " * 250_000 + "x",
+        "const {" * 35_000,
+        ",a:a " * 50_000,
+        "const a" + " " * 250_000,
+        "type a<" + "<" * 250_000,
+        " " * 250_000 + "@",
+        "a<b " * 60_000,
+    ],
+)
+def test_a_long_line_is_judged_in_little_time(text: str) -> None:
+    # The blanks of the first alone took hours, in which the event loop stood still.
+    assert explain(text, "no", 1).startswith("no")
+
+
+def test_a_hint_is_found_among_many_blanks() -> None:
+    assert explain("function f(a)  :   \t number   {", "no", 1) == f"no ({TYPESCRIPT})"

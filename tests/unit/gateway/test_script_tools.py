@@ -11,6 +11,7 @@ from codespace.codemode.discovery import Catalogue
 from codespace.domain.ids import WorkspaceId
 from codespace.domain.tool import Effect, Json, Tool
 from codespace.gateway.script_tools import BRIEF_CHARS, brief, script_tool
+from codespace.gateway.scripts import OF_SCRIPTS
 from codespace.settings import load
 from schemas import fits
 
@@ -99,3 +100,45 @@ async def test_a_result_that_always_has_a_field_is_declared_to_have_it(tools: To
     assert "full_output_path?: string" in text
     assert "truncated: boolean" in text
     assert "workspace_id?: string" in text
+
+
+@pytest.mark.parametrize(
+    ("first", "queries"),
+    [
+        (
+            ("apply_patch",),
+            [
+                *("change a file", "edit file", "modify a file", "write a file", "update a file"),
+                *("create file", "delete a file", "remove file", "rename a file", "move a file"),
+                *("replace text in a file", "add a line", "insert text", "save a file", "fix code"),
+            ],
+        ),
+        (
+            ("bash", "exec_command"),
+            ["run a command", "run the tests", "test", "execute a program", "build"],
+        ),
+        (("bash",), ["shell", "run a command"]),
+        (("exec_command",), ["start a server"]),
+        (("read",), ["open a file", "show a file", "read file"]),
+        (("find",), ["list files", "list directory"]),
+        (("grep",), ["search text", "search for a pattern in files"]),
+        (("terminate_process",), ["stop a process", "kill a process"]),
+        (("write_stdin",), ["send input"]),
+    ],
+)
+async def test_a_search_in_everyday_words_finds_the_tool_for_it(
+    tools: Tools, first: tuple[str, ...], queries: list[str]
+) -> None:
+    callable_ones = [tool for name, tool in tools.items() if name not in OF_SCRIPTS]
+    catalogue = Catalogue([script_tool(tool, HERE) for tool in callable_ones])
+    for query in queries:
+        found = [str(each["name"]) for each in catalogue.search(query, limit=len(first))]
+        assert set(found) == set(first), query
+
+
+async def test_words_for_a_search_are_shown_to_nobody(tools: Tools) -> None:
+    words = tools["apply_patch"].search_words
+    assert words
+    catalogue = Catalogue([script_tool(tools["apply_patch"], HERE)])
+    for shown in (catalogue.text(), catalogue.describe_tool("apply_patch"), catalogue.entries()):
+        assert words not in str(shown)

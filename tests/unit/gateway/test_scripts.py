@@ -144,9 +144,11 @@ async def test_a_run_is_known_by_its_id_from_its_start_on(world: World) -> None:
 
 
 async def test_a_wait_that_is_over_leaves_the_run_going(world: World) -> None:
-    record = world.start("await tools.look(); return (await tools.hold({number: 3})).number")
+    code = "text('in'); await tools.look(); return (await tools.hold({number: 3})).number"
+    record = world.start(code)
     await world.begun.wait()
     standing = await world.scripts.wait(record, 0)
+    assert (standing.text, standing.engine_ms > 0) == ("in", True)
     assert (standing.status, standing.run_id) == (RunStatus.RUNNING, record.run_id)
     assert (standing.calls.total, standing.calls.ok) == (2, 1)
     world.go_on.set()

@@ -261,16 +261,24 @@ static bool is_image_type(const char *s, size_t n)
     return false;
 }
 
-/* 1: the property is text that passes the test; 0: it is not; -1: an error is pending. */
-static int has_text(JSContext *ctx, JSValueConst block, const char *name, bool test(const char *, size_t))
+/* 1: the property is text that passes the test; 0: it is not; -1: an error is pending. It is read
+   this once: a getter could give another value when the block is written. */
+static int take_text(JSContext *ctx, JSValueConst block, const char *name, bool test(const char *, size_t),
+                     JSValue *out)
 {
-    JSValue v = JS_GetPropertyStr(ctx, block, name);
     size_t n;
-    const char *text = is_text(v) ? JS_ToCStringLen(ctx, &n, v) : NULL;
-    int result = text ? test(text, n) : JS_IsException(v) || is_text(v) ? -1 : 0;
+    *out = JS_GetPropertyStr(ctx, block, name);
+    const char *text = is_text(*out) ? JS_ToCStringLen(ctx, &n, *out) : NULL;
+    int result = text ? test(text, n) : JS_IsException(*out) || is_text(*out) ? -1 : 0;
     JS_FreeCString(ctx, text);
-    JS_FreeValue(ctx, v);
     return result;
+}
+
+static bool put_image(JSContext *ctx, struct buffer *out, JSValueConst data, JSValueConst mime)
+{
+    return put_text(ctx, out, "{\"type\":\"image\",\"data\":") && put_js_string(ctx, out, data, true) &&
+           put_text(ctx, out, ",\"mimeType\":") && put_js_string(ctx, out, mime, true) &&
+           put_char(ctx, out, '}');
 }
 
 /* image({type: "image", data, mimeType}) */
@@ -281,20 +289,21 @@ static JSValue write_image(JSContext *ctx, JSValueConst this_val, int argc, JSVa
     uint32_t mark;
     if (must_stop(ctx))
         return JS_EXCEPTION;
-    int data = JS_IsObject(argv[0]) ? has_text(ctx, argv[0], "data", is_base64) : 0;
-    int mime = data > 0 ? has_text(ctx, argv[0], "mimeType", is_image_type) : data;
-    if (mime < 0)
-        return JS_EXCEPTION;
-    if (!mime)
-        return JS_ThrowTypeError(ctx, data ? "mimeType of image() is image/png, image/jpeg, image/gif or image/webp"
-                                           : "image() takes {type: \"image\", data: base64, mimeType}");
-    bool ok = json_write(ctx, &text, argv[0], "image") && !must_stop(ctx) && count_output(ctx, text.len);
+    JSValue data = JS_UNDEFINED, mime = JS_UNDEFINED;
+    int has_data = JS_IsObject(argv[0]) ? take_text(ctx, argv[0], "data", is_base64, &data) : 0;
+    int has_mime = has_data > 0 ? take_text(ctx, argv[0], "mimeType", is_image_type, &mime) : has_data;
+    if (!has_mime)
+        JS_ThrowTypeError(ctx, has_data ? "mimeType of image() is image/png, image/jpeg, image/gif or image/webp"
+                                        : "image() takes {type: \"image\", data: base64, mimeType}");
+    bool ok = has_mime > 0 && put_image(ctx, &text, data, mime) && !must_stop(ctx) && count_output(ctx, text.len);
     if (ok) {
         ok = op_begin(ctx, "image", &mark) && put_char(ctx, &outbox, ',') &&
              put(ctx, &outbox, text.at, text.len);
         ok = op_end(ctx, mark, ok);
     }
     buffer_release(&text);
+    JS_FreeValue(ctx, data);
+    JS_FreeValue(ctx, mime);
     return ok ? JS_UNDEFINED : JS_EXCEPTION;
 }
 
@@ -311,13 +320,14 @@ static uint32_t stored_chars(JSContext *ctx, JSValueConst text)
     return JS_VALUE_GET_TAG(text) == JS_TAG_STRING ? JS_VALUE_GET_STRING(text)->len : 0;
 }
 
-/* Put JSON text (undefined: a deletion) under a key, if the whole store then fits. */
+/* Put JSON text (undefined: a deletion) under a key, if the whole store then fits. What was stored
+   before is taken as it is, and may shrink: the limit may have been higher then. */
 static bool set_stored(JSContext *ctx, JSAtom key, JSValue text, bool dirty)
 {
     JSValue before = JS_GetProperty(ctx, guest.store, key);
     uint64_t chars = (uint64_t)guest.store_chars + stored_chars(ctx, text) - stored_chars(ctx, before);
     JS_FreeValue(ctx, before);
-    if (chars > guest.limits.store_total_chars) {
+    if (dirty && chars > guest.limits.store_total_chars && chars > guest.store_chars) {
         JS_FreeValue(ctx, text);
         throw_limit(ctx, "store", "the whole store may hold %u characters of JSON (store_total_chars)",
                     guest.limits.store_total_chars);

@@ -123,7 +123,8 @@ static void describe_value(JSContext *ctx, JSValueConst v, struct problem *out)
     out->plain_name = "";
     out->stack = ctx->error_back_trace;
     find_place_of(ctx, out->stack, out);
-    if (JS_IsNull(v) && guest.out_of_memory) {
+    /* Some of the engine's functions fail for want of memory and throw nothing. */
+    if (JS_IsUninitialized(v) || (JS_IsNull(v) && guest.out_of_memory)) {
         describe_memory(out);
     } else if (is_text(v)) {
         out->message = v;

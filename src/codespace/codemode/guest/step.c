@@ -65,6 +65,8 @@ static void set_tools(JSContext *ctx, const struct entry *e)
     install(ctx, ctx->global_obj, "tools", js_dup(tools));
 }
 
+static void finish_thrown(JSContext *ctx);
+
 static void set_store(JSContext *ctx, const struct entry *e)
 {
     for (uint32_t at = 0; at < e->size;) {
@@ -73,8 +75,10 @@ static void set_store(JSContext *ctx, const struct entry *e)
         JSAtom key = JS_NewAtomLen(ctx, key_text, key_size);
         JSValue text = JS_NewStringLen(ctx, key_text + key_size, size);
         at += 8 + key_size + size;
-        if (key == JS_ATOM_NULL || JS_IsException(text) || !set_stored(ctx, key, text, false))
-            fatal();
+        if (key == JS_ATOM_NULL || JS_IsException(text) || !set_stored(ctx, key, text, false)) {
+            finish_thrown(ctx); /* there is no room */
+            return;
+        }
         JS_FreeAtom(ctx, key);
     }
 }
@@ -82,8 +86,10 @@ static void set_store(JSContext *ctx, const struct entry *e)
 static void set_args(JSContext *ctx, const struct entry *e)
 {
     JSValue value = json_read_frozen(ctx, e->at, e->size);
-    if (JS_IsException(value))
-        fatal();
+    if (JS_IsException(value)) {
+        finish_thrown(ctx); /* there is no room */
+        return;
+    }
     JS_DefinePropertyValueStr(ctx, ctx->global_obj, "args", value, JS_PROP_CONFIGURABLE);
 }
 

@@ -33,7 +33,8 @@ rejects with a ToolError (`code`, `message`, `details`). `text(value)` and `cons
 finds tools. There is no network, no file, no timer and no import but through tools. Plain
 JavaScript only, no TypeScript.
 
-Example: const {paths} = await tools.find({glob: "**/*.py"});
+Example: const {paths, truncated} = await tools.find({glob: "**/*.py", limit: 10000});
+if (truncated) console.warn("not all files were looked at");
 const files = await Promise.all(paths.map(path => tools.read({path})));
 return files.filter(f => f.content.includes("NOTE")).map(f => f.path);
 
@@ -160,6 +161,8 @@ class RunResult(Result):
     """In this version no run is `waiting` (for a person) or `interrupted` (by a restart)."""
     value: AnyJson
     """What the program returned."""
+    returned: bool
+    """Whether it returned anything."""
     output: list[dict[str, object]]
     """What it printed: text and image blocks."""
     calls: CallsResult

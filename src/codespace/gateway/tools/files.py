@@ -148,6 +148,7 @@ class FileTools:
                 ReadResult,
                 self.read,
                 title="Read a file",
+                search_words="open show view load file",
                 idempotent=True,
             ),
             define(
@@ -157,6 +158,7 @@ class FileTools:
                 FindResult,
                 self.find,
                 title="Find files by name",
+                search_words="list folder directory",
                 idempotent=True,
             ),
             define(
@@ -166,6 +168,7 @@ class FileTools:
                 GrepResult,
                 self.grep,
                 title="Search file contents",
+                search_words="search text",
                 idempotent=True,
             ),
         ]

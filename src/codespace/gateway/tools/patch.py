@@ -118,6 +118,8 @@ class PatchTools:
                 ApplyPatchResult,
                 self.apply_patch,
                 title="Apply a patch",
+                search_words="edit change modify write create delete remove rename replace insert"
+                " save fix file",
                 takes_lease=True,
             ),
             define(
@@ -148,10 +150,10 @@ class PatchTools:
 
         In an update, a line starts with a space (context), `-` (removed) or `+` (added); give two
         or three lines of context. `@@ text` jumps behind the next line that reads `text`, and also
-        separates chunks, which stand in file order. `*** Move to: path` below an update header
-        renames. Give the versions that `read` told in `expected_versions`, and an `operation_key`
-        so that a lost answer can be asked for again. A refusal says the nearest place and the
-        first line that differs.
+        separates chunks, which stand in file order and share no line, not even of context.
+        `*** Move to: path` below an update header renames. Give the versions that `read` told in
+        `expected_versions`, and an `operation_key` so that a lost answer can be asked for again. A
+        refusal says the nearest place and the first line that differs.
         """
         outcome = await self.patches.apply(
             call.permitted,

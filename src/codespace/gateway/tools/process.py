@@ -152,6 +152,7 @@ class ProcessTools:
                 ExecCommandResult,
                 self.exec_command,
                 title="Start a command",
+                search_words="run execute test build program background server",
                 takes_lease=True,
             ),
             define(
@@ -179,6 +180,7 @@ class ProcessTools:
                 OkResult,
                 self.write_stdin,
                 title="Write to a process's stdin",
+                search_words="send type input",
             ),
             define(
                 "process_resize",
@@ -196,6 +198,7 @@ class ProcessTools:
                 OkResult,
                 self.terminate_process,
                 title="End a process",
+                search_words="stop kill",
                 idempotent=True,
             ),
         ]

@@ -54,6 +54,7 @@ class ShellTools:
                 BashResult,
                 self.bash,
                 title="Run a shell command",
+                search_words="run command execute test build install program script terminal",
                 takes_lease=True,
             )
         ]

@@ -24,7 +24,7 @@ from codespace.settings import load
 from schemas import fits
 
 FIELDS = {
-    *("run_id", "status", "value", "output", "calls", "problems", "waiting", "error"),
+    *("run_id", "status", "value", "returned", "output", "calls", "problems", "waiting", "error"),
     *("truncated", "store", "wall_ms", "engine_ms"),
 }
 NAMES = ("codemode", "codemode_status", "codemode_cancel")
@@ -81,6 +81,7 @@ async def test_the_envelope_has_every_field_also_those_without_a_value(gateway: 
     assert answer == {
         "status": "completed",
         "value": 2,
+        "returned": True,
         "output": [],
         "calls": {"total": 0, "ok": 0, "failed": 0, "cancelled": 0, "unknown": 0},
         "problems": [],
@@ -177,6 +178,21 @@ async def test_the_description_declares_the_tools_and_stays_small(gateway: Gatew
     example = tool.description.partition("Example: ")[2].partition("\n\n")[0]
     answer = await body(gateway, "codemode", code=example)
     assert (answer["status"], answer["value"]) == ("completed", [])
+
+
+@pytest.mark.anyio
+async def test_the_example_sees_more_files_than_find_lists_by_default_and_tells_of_a_cut(
+    gateway: Gateway, tmp_path: Path
+) -> None:
+    tool = gateway.toolbox.get("codemode")
+    assert tool is not None
+    example = tool.description.partition("Example: ")[2].partition("\n\n")[0]
+    for number in range(1_100):
+        (tmp_path / "only" / f"{number}.py").write_text("NOTE", encoding="utf-8")
+    whole = await body(gateway, "codemode", code=f"{example[: example.rindex('.map(')]}.length")
+    assert (whole["value"], whole["output"]) == (1_100, [])
+    cut = await body(gateway, "codemode", code=example.replace("limit: 10000", "limit: 2"))
+    assert "not all files" in str(cut["output"])
 
 
 @pytest.mark.anyio

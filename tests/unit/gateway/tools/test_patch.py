@@ -86,6 +86,18 @@ def test_the_patch_in_the_description_is_a_patch() -> None:
 
 
 @pytest.mark.anyio
+async def test_chunks_that_share_a_line_are_refused_as_the_description_says(
+    world: PatchWorld,
+) -> None:
+    said = " ".join(family()["apply_patch"].description.split())
+    assert "chunks, which stand in file order and share no line, not even of context" in said
+    (world.root / "c.txt").write_text("one\ntwo\nthree\n", encoding="utf-8")
+    lines = ["@@", "-one", "+1", " two", "@@", " two", "-three", "+3"]
+    text = "\n".join(["*** Begin Patch", "*** Update File: c.txt", *lines, "*** End Patch"])
+    assert (await applied(world, text))["code"] == "INVALID_PATCH"
+
+
+@pytest.mark.anyio
 async def test_an_applied_patch_tells_each_change_with_its_versions(world: PatchWorld) -> None:
     (world.root / "old.txt").write_text("x\n", encoding="utf-8")
     text = patch(
