@@ -47,7 +47,9 @@ class Flags:
     ] = None
     process_timeout_secs: Annotated[float | None, Parameter(help="Time limit of a command.")] = None
     max_processes: Annotated[int | None, Parameter(help="Live commands at once.")] = None
-    runner: Annotated[str | None, Parameter(help="Where commands are supervised.")] = None
+    runner: Annotated[
+        str | None, Parameter(help="Where commands are supervised: in-process or uds.")
+    ] = None
     process_environment_pass: Annotated[
         tuple[str, ...] | None, Parameter(help="Variables that commands get, by name.")
     ] = None
