@@ -42,6 +42,7 @@ SOCKET_NAME = "runner"
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
+_PR_SET_CHILD_SUBREAPER = 36
 _INVITATION_BYTES = 4_096
 _CONNECT_SECONDS = 15.0
 _ANSWER_SECONDS = 2.0
@@ -54,6 +55,8 @@ def main() -> None:
     # First of all: from here on the kernel ends this process with the gateway.
     prctl = prctl_function()
     prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    # What loses its launcher stays here, and only what loses this worker goes to the gateway.
+    prctl(_PR_SET_CHILD_SUBREAPER, 1)
     prctl(_PR_SET_DUMPABLE, 0)  # commands of the same user neither trace us nor read our memory
     _log_tersely()
     try:
