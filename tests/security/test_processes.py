@@ -74,7 +74,6 @@ async def test_terminate_ends_every_kind_of_descendant(
 
 
 @both_containments
-@each_backend
 @each_kind
 async def test_the_time_limit_ends_every_kind_of_descendant(
     tmp_path: Path, containment: Containment, kind: str
@@ -88,7 +87,6 @@ async def test_the_time_limit_ends_every_kind_of_descendant(
 
 
 @both_containments
-@each_backend
 @each_kind
 async def test_the_leaders_own_end_ends_every_kind_of_descendant(
     tmp_path: Path, containment: Containment, kind: str
@@ -149,7 +147,6 @@ async def test_k05_a_stopped_child_is_gone_at_the_time_limit(
 
 
 @both_containments
-@each_backend
 async def test_k06_three_hundred_children_are_gone_at_the_time_limit(
     tmp_path: Path, containment: Containment
 ):
