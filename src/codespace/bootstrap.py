@@ -106,6 +106,7 @@ async def open_gateway(
             partial(recover, operations, workspaces, now_ms=_now_ms, durable=durable)
         )
         runner = await _open_runner(loaded, limits)
+        ending.push_async_callback(runner.close)
         leases = Leases(partial(_is_live, runner))
         patches = Patches(operations, leases, limits, now_ms=_now_ms, mint=_mint, durable=durable)
         async with ungrouped(anyio.create_task_group()) as tasks:

@@ -39,6 +39,7 @@ STEPS = [
         ("stdio", "2025-11-25", "uds"),
     ],
 )
+@pytest.mark.requirement("runner.same-contract")
 async def test_the_acceptance_sequence_holds(
     request: pytest.FixtureRequest,
     root: Path,

@@ -101,6 +101,7 @@ async def test_killed_before_a_start_it_is_replaced_and_the_command_is_confirmed
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("tool", ["exec_command", "bash"])
+@pytest.mark.requirement("runner.lost-is-unknown")
 async def test_killed_while_it_starts_a_command_that_is_unknown_and_not_refused(
     tmp_path: Path, tool: str
 ):
@@ -163,6 +164,7 @@ async def test_killed_at_any_instant_of_a_start_nothing_is_left_and_nothing_is_r
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("runner.lost-worker-ends-its-processes", "runner.new-worker")
 async def test_killed_while_a_command_runs_the_lease_is_free_and_its_processes_are_gone(
     tmp_path: Path,
 ):
@@ -239,6 +241,7 @@ async def test_a_worker_that_hangs_and_is_killed_by_the_operator_is_like_any_oth
 @pytest.mark.anyio
 @both_containments
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.requirement("runner.lost-worker-ends-its-processes")
 async def test_every_kind_of_descendant_is_gone_when_the_loss_is_told(
     tmp_path: Path, containment: Containment, kind: str
 ):

@@ -20,6 +20,7 @@ SECONDS = 20
 KNOCK = "import socket,sys; s=socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.recv(1)"
 
 
+@pytest.mark.requirement("runner.private-socket")
 async def test_the_door_is_the_owners_alone_and_leaves_nothing() -> None:
     with open_door() as door:
         directory = Path(door.directory)
@@ -51,6 +52,7 @@ async def _come_in(door: Door, pid: int) -> None:
     visitor.close()
 
 
+@pytest.mark.requirement("runner.private-socket")
 async def test_whoever_is_not_the_worker_is_sent_away_and_the_worker_still_comes_in() -> None:
     with open_door() as door:
         strangers = [
@@ -91,6 +93,7 @@ def test_the_import_path_has_the_package_and_no_place_that_depends_on_where_one_
     assert (Path(path[2]) / "codespace" / "runner" / "child.py").is_file()
 
 
+@pytest.mark.requirement("runner.execution-requests-only")
 async def test_a_worker_is_told_nothing_by_its_arguments_and_gets_no_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

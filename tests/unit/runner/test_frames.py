@@ -69,6 +69,7 @@ def body_of(text: str) -> bytes:
         (2).to_bytes(4, "big") + b"\xff\xfe",
     ],
 )
+@pytest.mark.requirement("runner.frames")
 def test_what_is_no_frame_is_refused_at_once(bad: bytes) -> None:
     with pytest.raises(ProtocolError):
         read(FrameReader(), bad)

@@ -69,6 +69,7 @@ async def test_both_sides_know_the_terms_afterwards(terms: Terms) -> None:
         ({"id": 1, "do": "close"}, "no number as version"),
     ],
 )
+@pytest.mark.requirement("runner.handshake")
 async def test_another_version_and_another_word_are_not_let_in(hello: Json, said: str) -> None:
     gateway, worker = await pair()
     with anyio.fail_after(SECONDS):
@@ -127,6 +128,7 @@ def test_what_is_no_invitation_is_refused(data: bytes) -> None:
         Invitation.opened(data)
 
 
+@pytest.mark.requirement("runner.private-socket")
 def test_the_kernel_says_which_process_is_on_the_other_side(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -185,6 +185,7 @@ def test_facts_arrive_as_they_are(facts: RunnerFacts) -> None:
     assert facts_of(Fields(sent(facts_json(facts)))) == facts
 
 
+@pytest.mark.requirement("runner.execution-requests-only")
 def test_what_goes_to_the_worker_is_execution_and_nothing_else() -> None:
     # A new field is a decision: no token, no work, operation or approval id may slip in.
     assert set(START) == {

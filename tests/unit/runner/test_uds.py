@@ -201,6 +201,7 @@ async def test_a_worker_that_does_not_come_up_is_a_failed_spawn_and_leaves_nothi
     assert descriptors() == before
 
 
+@pytest.mark.requirement("runner.handshake")
 async def test_a_worker_of_another_version_is_not_taken_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
