@@ -18,12 +18,14 @@ async def gateway_on(
     durable: bool = True,
     max_processes: int = 8,
     seconds: float = 120,
+    runner: str = "in-process",
 ) -> AsyncIterator[Gateway]:
     """Run a gateway whose workspace `default` is `root`."""
     flags: dict[str, object] = {
         "operations_db": None if ledger is None else str(ledger),
         "max_processes": max_processes,
         "process_timeout_secs": seconds,
+        "runner": runner,
         "log_level": "ERROR",
     }
     loaded = load(path=str(root), flags=flags, environ=environment())

@@ -22,6 +22,7 @@ from pathlib import Path
 import calls
 import output
 import patches
+import runners
 import searches
 import starts
 import startup
@@ -34,6 +35,7 @@ LETTERS: dict[str, Callable[[Plan], Iterable[Row]]] = {
     "d": starts.measure,
     "e": output.measure,
     "f": startup.measure,
+    "g": runners.measure,
 }
 HEAD = ("what", "ours", "reference", "ratio", "target", "verdict", "reference is")
 WIDTHS = (48, 12, 12, 7, 7, 8, 0)

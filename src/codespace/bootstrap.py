@@ -35,6 +35,7 @@ from codespace.gateway.tools.shell import ShellTools
 from codespace.gateway.tools.workspace import WorkspaceTools
 from codespace.runner.api import Runner, RunnerLostError
 from codespace.runner.local import LocalRunner
+from codespace.runner.uds import UdsRunner
 from codespace.settings import Loaded, Settings, SettingsError
 from codespace.store.engine import Store
 from codespace.store.operations import Operations
@@ -90,7 +91,7 @@ async def open_gateway(
         durable: whether an applied patch survives a power cut; for benchmarks.
 
     Raises:
-        SettingsError: a root is not a directory.
+        SettingsError: a root is not a directory, or the worker process does not come up.
         StoreError: the ledger's file cannot be used.
     """
     limits, run_limits = _limits(loaded.settings), loaded.settings.codemode
@@ -104,7 +105,8 @@ async def open_gateway(
         await anyio.to_thread.run_sync(
             partial(recover, operations, workspaces, now_ms=_now_ms, durable=durable)
         )
-        runner = await LocalRunner.open(limits=limits)
+        runner = await _open_runner(loaded, limits)
+        ending.push_async_callback(runner.close)
         leases = Leases(partial(_is_live, runner))
         patches = Patches(operations, leases, limits, now_ms=_now_ms, mint=_mint, durable=durable)
         async with ungrouped(anyio.create_task_group()) as tasks:
@@ -154,6 +156,16 @@ async def open_gateway(
                     await runner.close()
                     await patches.drain()
                 tasks.cancel_scope.cancel()
+
+
+async def _open_runner(loaded: Loaded, limits: Limits) -> Runner:
+    if loaded.settings.runner == "uds":
+        # The path is all that a worker gets of the environment: bubblewrap is looked for there.
+        try:
+            return await UdsRunner.open(limits=limits, search_path=loaded.environment.path)
+        except CodeSpaceError as error:
+            raise SettingsError(f"runner: {error.message}") from None
+    return await LocalRunner.open(limits=limits)
 
 
 def _values(values: ScriptValues, workspace_id: WorkspaceId) -> KeptValues:

@@ -85,8 +85,8 @@ class Settings(_Strict):
     """The time limit of a command, in seconds."""
     max_processes: Annotated[int, Field(ge=1, le=1_000)] = 8
     """How many commands may live at once, in all workspaces."""
-    runner: Literal["in-process"] = "in-process"
-    """Where commands are supervised."""
+    runner: Literal["in-process", "uds"] = "in-process"
+    """Where commands are supervised: in the gateway itself, or in a worker process of its own."""
     codemode: RunLimits = RunLimits()
     """Limits of the scripts of `codemode`, by their names in the table below."""
     process_environment: dict[str, str] = Field(default_factory=dict, repr=False)

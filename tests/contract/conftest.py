@@ -13,6 +13,12 @@ from contract.houses import CONTAINER, READ_ONLY, House, Transport, over_http, o
 from contract.servers import RefusedStart, serving, write_config
 from contract.session import Session, Space, held
 
+BOTH_RUNNERS = {
+    f"test_{name}"
+    for name in ("bash", "process_ends", "process_input", "process_output", "processes")
+}
+"""The modules whose tests run against a gateway with a worker process, too."""
+
 CELLS: tuple[tuple[Transport, Era], ...] = (
     ("http", "2025-11-25"),
     ("http", "2026-07-28"),
@@ -45,13 +51,48 @@ async def session(house: House) -> AsyncGenerator[Session]:
         yield session
 
 
+@pytest.fixture(scope="session")
+def uds_house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+    """The shared HTTP server whose commands a worker process runs."""
+    base = tmp_path_factory.mktemp("uds-house")
+    house = House.build(base, workspaces=200)
+    flags = ("--config", str(house.config), "--runner", "uds")
+    with serving(base / "stderr.txt", *flags) as server:
+        yield house.at(server)
+        assert server.process.poll() is None
+        assert [line for line in server.said().splitlines() if " ERROR " in line] == []
+
+
+@pytest.fixture(scope="session")
+async def uds_session(uds_house: House) -> AsyncGenerator[Session]:
+    """A client of that server."""
+    async with held(lambda: over_http(uds_house.url, "2025-11-25")) as session:
+        yield session
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Let the tests of processes run against both runners."""
+    if "home" in metafunc.fixturenames and metafunc.definition.path.stem in BOTH_RUNNERS:
+        metafunc.parametrize("home", ["in-process", "uds"], indirect=True)
+
+
 @pytest.fixture
-def space(house: House, session: Session) -> Space:
+def home(request: pytest.FixtureRequest) -> tuple[House, Session]:
+    """The shared server of a kind of runner, and a client of it."""
+    kind = "uds_" if getattr(request, "param", "in-process") == "uds" else ""
+    house = cast("House", request.getfixturevalue(f"{kind}house"))
+    return house, cast("Session", request.getfixturevalue(f"{kind}session"))
+
+
+@pytest.fixture
+def space(home: tuple[House, Session]) -> Space:
+    house, session = home
     return Space(session, *house.take())
 
 
 @pytest.fixture
-def second_space(house: House, session: Session) -> Space:
+def second_space(home: tuple[House, Session]) -> Space:
+    house, session = home
     return Space(session, *house.take())
 
 

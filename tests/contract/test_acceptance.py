@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -30,11 +31,27 @@ STEPS = [
 
 @pytest.mark.anyio
 @pytest.mark.requirement("acceptance.walk", "ids.lost-answers-are-not-failures")
-@pytest.mark.parametrize(("transport", "era"), CELLS)
+@pytest.mark.parametrize(
+    ("transport", "era", "runner"),
+    [
+        *((*cell, "in-process") for cell in CELLS),
+        ("http", "2026-07-28", "uds"),
+        ("stdio", "2025-11-25", "uds"),
+    ],
+)
+@pytest.mark.requirement("runner.same-contract")
 async def test_the_acceptance_sequence_holds(
-    house: House, root: Path, config: Path, tmp_path: Path, transport: Transport, era: Era
+    request: pytest.FixtureRequest,
+    root: Path,
+    config: Path,
+    tmp_path: Path,
+    transport: Transport,
+    era: Era,
+    runner: str,
 ) -> None:
-    line = command("serve", "--config", str(config), "--operations-db", str(tmp_path / "l.db"))
+    ledger = str(tmp_path / "l.db")
+    line = command("serve", "--config", str(config), "--operations-db", ledger, "--runner", runner)
+    house = cast("House", request.getfixturevalue("uds_house" if runner == "uds" else "house"))
     workspace_id, where = house.take() if transport == "http" else ("default", root)
     make_project(where)
 

@@ -19,6 +19,9 @@ from contract.subtrees import marked
 STUBBORN = "trap '' TERM HUP INT; sleep 600; sleep 600"
 
 
+RUNNERS = ("in-process", "uds")
+
+
 def stubborn(mark: str) -> list[str]:
     """Return a command that leaves a family that ignores every request to end."""
     script = f": {mark}; {STUBBORN}"
@@ -27,10 +30,11 @@ def stubborn(mark: str) -> list[str]:
     return ["sh", "-c", f": {mark}; {family}; echo started; {STUBBORN}"]
 
 
-@pytest.fixture
-def gateway(tmp_path: Path, config: Path) -> Generator[RawStdio]:
+@pytest.fixture(params=RUNNERS)
+def gateway(request: pytest.FixtureRequest, tmp_path: Path, config: Path) -> Generator[RawStdio]:
     ledger = str(tmp_path / "ledger.db")
     arguments = ("--config", str(config), "--operations-db", ledger, "--log-level", "INFO")
+    arguments = (*arguments, "--runner", request.param)
     with raw_stdio(tmp_path / "stderr.txt", *arguments) as gateway:
         gateway.open()
         yield gateway
@@ -128,13 +132,14 @@ def test_a_gateway_that_shuts_down_runs_nothing_new(gateway: RawStdio, root: Pat
 
 
 @pytest.mark.requirement("shutdown.sigkill-leaves-no-process")
+@pytest.mark.parametrize("runner", RUNNERS)
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 @pytest.mark.anyio
 async def test_a_killed_gateway_leaves_no_process_behind(
-    tmp_path: Path, config: Path, root: Path, transport: str
+    tmp_path: Path, config: Path, root: Path, transport: str, runner: str
 ) -> None:
-    mark = f"killed-{transport}-{os.getpid()}"
-    arguments = ("--config", str(config))
+    mark = f"killed-{transport}-{runner}-{os.getpid()}"
+    arguments = ("--config", str(config), "--runner", runner)
     if transport == "stdio":
         with raw_stdio(tmp_path / "stderr.txt", *arguments) as gateway:
             gateway.open()

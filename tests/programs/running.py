@@ -22,9 +22,10 @@ from codespace.domain.ids import ProcessId
 from codespace.domain.limits import Limits
 from codespace.domain.workspace import Root
 from codespace.runner import keeper
-from codespace.runner.api import Containment, ProcessState, StartRequest, Stdin
+from codespace.runner.api import Containment, ProcessState, Runner, StartRequest, Stdin
 from codespace.runner.local import LocalRunner
 from codespace.runner.sandbox import probe
+from codespace.runner.uds import UdsRunner
 
 PROGRAMS = Path(__file__).parent
 ENVIRONMENT = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/", "LANG": "C.UTF-8"}
@@ -48,6 +49,13 @@ both_containments = pytest.mark.parametrize(
 """Runs a test in a PID namespace and below a keeper; tells why if only the second is there."""
 
 
+RUNNER: type[LocalRunner] | type[UdsRunner] = LocalRunner
+"""What `commands` opens: the in-process runner, unless a test asks for `each_backend`."""
+
+each_backend = pytest.mark.usefixtures("backend")
+"""Runs a test with the runner in this process, and with the one in a worker process."""
+
+
 class Options(TypedDict, total=False):
     tty: bool
     paced: bool
@@ -65,7 +73,7 @@ class Finished:
 class Commands:
     """A runner and one root; each command gets an id of its own."""
 
-    def __init__(self, runner: LocalRunner, root: Root) -> None:
+    def __init__(self, runner: Runner, root: Root) -> None:
         self.runner = runner
         self.root = root
 
@@ -118,7 +126,7 @@ class Commands:
 async def commands(
     containment: Containment | None, directory: Path, limits: Limits = LIMITS
 ) -> AsyncGenerator[Commands]:
-    async with LocalRunner.running(limits=limits, containment=containment) as runner:
+    async with RUNNER.running(limits=limits, containment=containment) as runner:
         yield Commands(runner, root_at(directory))
 
 

@@ -26,6 +26,7 @@ from programs.running import (
     both_containments,
     commands,
     descriptors,
+    each_backend,
     living,
     new_token,
     python_for_all,
@@ -58,6 +59,7 @@ async def assert_all_gone(run: Commands, process_id: ProcessId, token: str) -> P
 
 
 @both_containments
+@each_backend
 @each_kind
 async def test_terminate_ends_every_kind_of_descendant(
     tmp_path: Path, containment: Containment, kind: str
@@ -97,6 +99,7 @@ async def test_the_leaders_own_end_ends_every_kind_of_descendant(
 
 
 @both_containments
+@each_backend
 @each_kind
 async def test_closing_the_runner_ends_every_kind_of_descendant(
     tmp_path: Path, containment: Containment, kind: str
@@ -109,6 +112,7 @@ async def test_closing_the_runner_ends_every_kind_of_descendant(
 
 
 @both_containments
+@each_backend
 async def test_k01_a_daemon_is_gone_after_the_leaders_end(tmp_path: Path, containment: Containment):
     token = new_token()
     async with commands(containment, tmp_path) as run:
@@ -118,6 +122,7 @@ async def test_k01_a_daemon_is_gone_after_the_leaders_end(tmp_path: Path, contai
 
 
 @both_containments
+@each_backend
 @pytest.mark.parametrize(("row", "kind"), [("K02", "setsid"), ("K03", "nohup"), ("K04", "deaf")])
 async def test_k02_to_k04_terminate_ends_what_left_the_group_or_ignores_it(
     tmp_path: Path, containment: Containment, row: str, kind: str
@@ -130,6 +135,7 @@ async def test_k02_to_k04_terminate_ends_what_left_the_group_or_ignores_it(
 
 
 @both_containments
+@each_backend
 async def test_k05_a_stopped_child_is_gone_at_the_time_limit(
     tmp_path: Path, containment: Containment
 ):
@@ -155,6 +161,7 @@ async def test_k06_three_hundred_children_are_gone_at_the_time_limit(
 
 
 @both_containments
+@each_backend
 async def test_k07_closed_output_is_no_end_until_the_process_ends(
     tmp_path: Path, containment: Containment
 ):
@@ -174,6 +181,7 @@ async def test_k07_closed_output_is_no_end_until_the_process_ends(
 
 
 @both_containments
+@each_backend
 async def test_k08_a_background_child_on_the_pipe_does_not_hold_the_end_of_output_back(
     tmp_path: Path, containment: Containment
 ):
@@ -187,6 +195,7 @@ async def test_k08_a_background_child_on_the_pipe_does_not_hold_the_end_of_outpu
 
 @pytest.mark.timeout(240)
 @both_containments
+@each_backend
 async def test_k09_terminated_or_cancelled_at_any_instant_of_its_start_nothing_is_left(
     tmp_path: Path, containment: Containment
 ):
@@ -226,6 +235,7 @@ async def _start_and_stop(
 
 
 @both_containments
+@each_backend
 async def test_k12_an_exit_code_and_two_signals_are_three_answers(
     tmp_path: Path, containment: Containment
 ):
@@ -244,6 +254,7 @@ async def test_k12_an_exit_code_and_two_signals_are_three_answers(
 
 
 @both_containments
+@each_backend
 async def test_a_command_holds_no_descriptor_but_its_three(
     tmp_path: Path, containment: Containment
 ):
@@ -260,6 +271,7 @@ async def test_a_command_holds_no_descriptor_but_its_three(
 
 
 @both_containments
+@each_backend
 async def test_a_command_never_has_the_gateways_standard_streams(
     tmp_path: Path, containment: Containment
 ):
@@ -276,6 +288,7 @@ async def test_a_command_never_has_the_gateways_standard_streams(
 
 
 @both_containments
+@each_backend
 async def test_a_command_sees_files_as_the_gateways_user_does(
     tmp_path: Path, containment: Containment
 ):
@@ -288,6 +301,7 @@ async def test_a_command_sees_files_as_the_gateways_user_does(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 @both_containments
+@each_backend
 async def test_root_keeps_its_rights_over_other_peoples_files(
     tmp_path: Path, containment: Containment
 ):
@@ -302,6 +316,7 @@ async def test_root_keeps_its_rights_over_other_peoples_files(
 
 
 @both_containments
+@each_backend
 async def test_a_command_cannot_gain_rights_by_a_set_user_id_program(
     tmp_path: Path, containment: Containment
 ):
@@ -349,6 +364,8 @@ def test_all_of_it_holds_for_an_ordinary_user_too(
                 f"--basetemp={directory}/base",
                 "-p",
                 "no:randomly",
+                "-k",
+                "not in_worker",
                 str(tests / where),
             ],
             cwd=tests.parent,

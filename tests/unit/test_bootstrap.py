@@ -12,8 +12,10 @@ from codespace import bootstrap
 from codespace.bootstrap import FILE_THREADS, MEMORY_WARNING, VERSION, Gateway, open_gateway
 from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.ids import ProcessId
+from codespace.domain.limits import Limits
 from codespace.domain.tool import Json
 from codespace.gateway.dispatch import UnknownToolError
+from codespace.runner.uds import UdsRunner
 from codespace.settings import Loaded, SettingsError, load
 from codespace.store.engine import Store
 from codespace.store.errors import StoreError
@@ -195,6 +197,47 @@ async def _refusal(gateway: Gateway, name: str, **arguments: object) -> str:
     with pytest.raises(CodeSpaceError) as caught:
         await gateway.call(name, arguments)
     return caught.value.code.value
+
+
+async def test_the_worker_process_is_a_setting_and_ends_with_the_gateway(tmp_path: Path) -> None:
+    async with open_gateway(loaded(tmp_path, runner="uds")) as gateway:
+        runner = gateway.runner
+        assert isinstance(runner, UdsRunner)
+        worker = runner.worker_pid
+        parent = {"workspace_id": "default", "command": "echo done"}
+        assert (await gateway.call("bash", parent))["output"] == "done\n"
+        assert Path(f"/proc/{worker}").exists()
+    assert not Path(f"/proc/{worker}").exists()
+
+
+async def test_a_worker_that_does_not_come_up_is_a_refused_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("codespace.runner.child._BEGIN", "raise SystemExit(1)")
+    with pytest.raises(SettingsError, match="runner: The worker process did not come up"):
+        async with open_gateway(loaded(tmp_path, runner="uds")):
+            pass
+
+
+async def test_a_gateway_that_does_not_come_up_leaves_no_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[UdsRunner] = []
+    opening = UdsRunner.open
+
+    async def noted(*, limits: Limits, search_path: str) -> UdsRunner:
+        opened.append(await opening(limits=limits, search_path=search_path))
+        return opened[0]
+
+    def broken(*_: object, **__: object) -> None:
+        raise KeyError("mine")
+
+    monkeypatch.setattr(UdsRunner, "open", noted)
+    monkeypatch.setattr(bootstrap, "Patches", broken)
+    with pytest.raises(KeyError, match="mine"):
+        async with open_gateway(loaded(tmp_path, runner="uds")):
+            pass
+    assert opened[0].worker_pid is None
 
 
 async def test_a_lease_outlives_a_runner_that_was_lost_before_it_could_tell() -> None:

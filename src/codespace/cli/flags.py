@@ -72,7 +72,9 @@ class ServerFlags:
     http_allow_insecure_bind: Annotated[
         bool | None, Parameter(help="Insist on a public address without a token.", negative=())
     ] = None
-    runner: Annotated[str | None, Parameter(help="Where commands are supervised.")] = None
+    runner: Annotated[
+        str | None, Parameter(help="Where commands are supervised: in-process or uds.")
+    ] = None
 
 
 Group = Flags | CommandFlags | ServerFlags

@@ -184,6 +184,7 @@ class NamespaceTree:
         if alive or self._over:
             return
         self._over = True
+        self._collect_init()
         self._on_gate()  # a complaint may have come together with the end
         self._gate.release()
         self._info.close()
@@ -191,6 +192,13 @@ class NamespaceTree:
         status = self._status()
         self._settled.set()
         self._on_end(status)
+
+    def _collect_init(self) -> None:
+        # Its parent, the launcher, may go first. Whoever adopts is its parent then: where that is
+        # this process, nobody else would ever collect it.
+        if self._init_pid:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(self._init_pid, os.WNOHANG)
 
     def _status(self) -> int | None:
         leader, self._leader = self._leader, None

@@ -24,6 +24,7 @@ from programs.running import (
     code_of,
     commands,
     descriptors,
+    each_backend,
     living,
     new_token,
     until,
@@ -37,6 +38,7 @@ def sleeper(token: str) -> tuple[str, str]:
 
 
 @both_containments
+@each_backend
 async def test_a_command_runs_in_the_root_with_just_its_environment(
     tmp_path: Path, containment: Containment
 ):
@@ -50,6 +52,7 @@ async def test_a_command_runs_in_the_root_with_just_its_environment(
 
 
 @both_containments
+@each_backend
 async def test_arguments_arrive_as_they_were_given(tmp_path: Path, containment: Containment):
     argv = ("$(id)", ";", "-a", "--", "", "two\nlines", "*", "😀" * 25_000, "'\"\\")
     async with commands(containment, tmp_path) as run:
@@ -58,6 +61,7 @@ async def test_arguments_arrive_as_they_were_given(tmp_path: Path, containment: 
 
 
 @both_containments
+@each_backend
 async def test_the_runner_says_what_it_enforces(tmp_path: Path, containment: Containment):
     async with commands(containment, tmp_path) as run:
         facts = run.runner.facts
@@ -88,6 +92,7 @@ async def test_a_named_containment_that_does_not_work_is_refused(
 
 
 @both_containments
+@each_backend
 async def test_a_local_runner_is_a_runner(tmp_path: Path, containment: Containment):
     async with commands(containment, tmp_path) as run:
         runner: Runner = run.runner
@@ -105,6 +110,7 @@ def asleep(token: str) -> list[int]:
 
 
 @both_containments
+@each_backend
 async def test_too_many_live_processes_are_refused_and_an_end_frees_the_slot(
     tmp_path: Path, containment: Containment
 ):
@@ -124,6 +130,7 @@ async def test_too_many_live_processes_are_refused_and_an_end_frees_the_slot(
 
 
 @both_containments
+@each_backend
 async def test_a_process_id_is_used_once(tmp_path: Path, containment: Containment):
     async with commands(containment, tmp_path) as run:
         process_id = await run.start("true")
@@ -195,6 +202,7 @@ async def _is_known(run: Commands, process_id: ProcessId) -> bool:
 
 
 @both_containments
+@each_backend
 async def test_a_missing_root_starts_nothing(tmp_path: Path, containment: Containment):
     root = tmp_path / "root"
     root.mkdir()
@@ -213,6 +221,7 @@ async def test_a_missing_root_starts_nothing(tmp_path: Path, containment: Contai
 
 
 @both_containments
+@each_backend
 async def test_a_root_behind_a_registered_symlink_is_used(tmp_path: Path, containment: Containment):
     target = tmp_path / "target"
     target.mkdir()
@@ -223,6 +232,7 @@ async def test_a_root_behind_a_registered_symlink_is_used(tmp_path: Path, contai
 
 
 @both_containments
+@each_backend
 async def test_terminate_answers_at_once_and_may_be_repeated(
     tmp_path: Path, containment: Containment
 ):
@@ -238,6 +248,7 @@ async def test_terminate_answers_at_once_and_may_be_repeated(
 
 
 @both_containments
+@each_backend
 async def test_a_cancelled_start_leaves_nothing(tmp_path: Path, containment: Containment):
     token = new_token()
     async with commands(containment, tmp_path) as run:
@@ -253,6 +264,7 @@ async def test_a_cancelled_start_leaves_nothing(tmp_path: Path, containment: Con
 
 
 @both_containments
+@each_backend
 async def test_a_process_that_is_terminated_while_it_starts_never_runs(
     tmp_path: Path, containment: Containment
 ):
@@ -272,6 +284,7 @@ async def test_a_process_that_is_terminated_while_it_starts_never_runs(
 
 
 @both_containments
+@each_backend
 async def test_closing_ends_everything_and_nothing_starts_afterwards(
     tmp_path: Path, containment: Containment
 ):
@@ -283,7 +296,7 @@ async def test_closing_ends_everything_and_nothing_starts_afterwards(
         await until(lambda: len(living(token)) >= 4, "the commands run")
         await run.runner.close()
         assert not living(token)
-        assert descriptors() == before
+        assert descriptors() <= before  # less by those that a worker's runner holds on it
         with pytest.raises(CodeSpaceError) as caught:
             await run.start("true")
     assert code_of(caught) == "PROCESS_SPAWN_FAILED"
@@ -301,6 +314,7 @@ async def use(run: Commands, rounds: int, wide: int) -> None:
 
 
 @both_containments
+@each_backend
 async def test_two_hundred_commands_leave_no_descriptor_no_zombie_and_no_thread(
     tmp_path: Path, containment: Containment
 ):
@@ -316,6 +330,7 @@ async def test_two_hundred_commands_leave_no_descriptor_no_zombie_and_no_thread(
 
 
 @both_containments
+@each_backend
 def test_everything_works_under_uvloop(tmp_path: Path, containment: Containment):
     async def session() -> None:
         async with commands(containment, tmp_path) as run:
