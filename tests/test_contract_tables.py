@@ -41,6 +41,10 @@ CODES = {
     "NOT_A_TTY": "process_resize on a process without a PTY",
     "TIMEOUT": "a bounded wait or an operator limit ran out; partial effects may exist",
     "LIMIT_EXCEEDED": "a size or count limit of the contract",
+    "APPROVAL_REQUIRED": "policy allows it, but the operator wants a confirmation first",
+    "APPROVAL_NOT_FOUND": "no such hold",
+    "APPROVAL_CONFLICT": "pending, denied, decided already, or being made",
+    "APPROVAL_AMBIGUOUS": "a resume was interrupted, and the outcome is not known",
     "RUN_NOT_FOUND": "unknown or forgotten",
     "RUN_CONFLICT": "the run_key was used with another request",
     "INTERNAL": "a bug: logged with a reference that the message repeats",
@@ -48,7 +52,6 @@ CODES = {
 """The codes of what exists, and when each is answered."""
 
 LATER = {
-    *("APPROVAL_REQUIRED", "APPROVAL_NOT_FOUND", "APPROVAL_CONFLICT", "APPROVAL_AMBIGUOUS"),
     *("WORK_NOT_FOUND", "WORK_CLOSED"),
     *("INTENT_NOT_FOUND", "INTENT_ALREADY_CLAIMED"),
     *("INTENT_NOT_EDITABLE", "INTENT_REVISION_CONFLICT"),
@@ -77,6 +80,9 @@ TOOLS = {
     "process_resize": ("execute", "process_id rows cols", ""),
     "terminate_process": ("execute", "process_id", ""),
     "bash": ("execute", "workspace_id command", "timeout_ms"),
+    "approval_create": ("write", "tool arguments", ""),
+    "approval_resolve": ("write", "approval_id decision", ""),
+    "operation_resume": ("execute", "approval_id", ""),
     "codemode": (
         "script",
         "code",

@@ -13,11 +13,13 @@ import anyio
 import anyio.to_thread
 
 from codespace.adapters.ungrouped import ungrouped
+from codespace.domain.approval import Resolver
 from codespace.domain.errors import CodeSpaceError, from_body
 from codespace.domain.ids import ProcessId, WorkspaceId
 from codespace.domain.limits import Limits
 from codespace.domain.tool import Json
 from codespace.domain.workspace import Workspace
+from codespace.gateway.approvals import Approvals, OperatorAccess
 from codespace.gateway.dispatch import Dispatcher, Outcome
 from codespace.gateway.leases import Leases
 from codespace.gateway.patches import Patches
@@ -27,6 +29,7 @@ from codespace.gateway.script_values import KeptValues, owner_of
 from codespace.gateway.scripts import ScriptParts, Scripts
 from codespace.gateway.shell import Shell
 from codespace.gateway.toolbox import Toolbox
+from codespace.gateway.tools.approvals import ApprovalTools
 from codespace.gateway.tools.codemode import CodemodeTools
 from codespace.gateway.tools.files import FileTools
 from codespace.gateway.tools.patch import PatchTools
@@ -36,6 +39,7 @@ from codespace.gateway.tools.workspace import WorkspaceTools
 from codespace.runner.api import Runner, RunnerLostError
 from codespace.runner.local import LocalRunner
 from codespace.settings import Loaded, Settings, SettingsError
+from codespace.store.approvals import Holds
 from codespace.store.engine import Store
 from codespace.store.operations import Operations
 from codespace.store.values import ScriptValues
@@ -49,6 +53,10 @@ OUTPUT_THREADS = 4
 
 MEMORY_WARNING = "no operations_db is set: the ledger is in memory, and nothing survives a restart"
 
+NOBODY_GRANTS = (
+    "approvals_granted_by is operator, and nobody can grant: that takes HTTP with a token"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
@@ -59,6 +67,7 @@ class Gateway:
     runner: Runner
     limits: Limits
     scripts: Scripts
+    approvals: Approvals
 
     @property
     def toolbox(self) -> Toolbox:
@@ -97,6 +106,8 @@ async def open_gateway(
     workspaces = _register(loaded.settings)
     if transports and loaded.settings.operations_db is None:
         log.warning(MEMORY_WARNING)
+    if transports and _nobody_grants(loaded.settings, workspaces, transports):
+        log.warning(NOBODY_GRANTS)
     async with AsyncExitStack() as ending:
         store = Store(loaded.settings.operations_db, durable=durable)
         ending.callback(store.close)
@@ -110,6 +121,16 @@ async def open_gateway(
         async with ungrouped(anyio.create_task_group()) as tasks:
             files = anyio.CapacityLimiter(FILE_THREADS)
             outputs = anyio.CapacityLimiter(OUTPUT_THREADS)
+            approvals = Approvals(
+                Holds(store),
+                lambda: dispatcher,
+                workspaces,
+                leases,
+                limits,
+                now_ms=_now_ms,
+                mint=_mint,
+                operator=OperatorAccess(known=loaded.settings.http_token is not None),
+            )
             processes = Processes(runner, leases, limits, loaded.environment, _mint)
             own = Toolbox(
                 [
@@ -144,20 +165,36 @@ async def open_gateway(
                 ),
                 run_limits,
             )
-            toolbox = Toolbox([*own, *CodemodeTools(scripts, workspaces).tools()])
-            dispatcher = Dispatcher(toolbox, workspaces)
+            toolbox = Toolbox(
+                [
+                    *own,
+                    *ApprovalTools(approvals).tools(),
+                    *CodemodeTools(scripts, workspaces).tools(),
+                ]
+            )
+            dispatcher = Dispatcher(toolbox, workspaces, approvals.required)
             try:
-                yield Gateway(dispatcher, workspaces, runner, limits, scripts)
+                yield Gateway(dispatcher, workspaces, runner, limits, scripts, approvals)
             finally:
                 with anyio.CancelScope(shield=True):
                     await scripts.close()
                     await runner.close()
+                    await approvals.drain()
                     await patches.drain()
                 tasks.cancel_scope.cancel()
 
 
 def _values(values: ScriptValues, workspace_id: WorkspaceId) -> KeptValues:
     return KeptValues(values, owner_of(workspace_id))
+
+
+def _nobody_grants(
+    settings: Settings, workspaces: Mapping[WorkspaceId, Workspace], transports: tuple[str, ...]
+) -> bool:
+    reserved = any(
+        workspace.approvals_granted_by is Resolver.OPERATOR for workspace in workspaces.values()
+    )
+    return reserved and (settings.http_token is None or "http" not in transports)
 
 
 def _limits(settings: Settings) -> Limits:
@@ -181,6 +218,7 @@ def _register(settings: Settings) -> dict[WorkspaceId, Workspace]:
             profile=workspace.profile,
             network=workspace.network,
             approvals=workspace.approvals,
+            approvals_granted_by=workspace.approvals_granted_by or settings.approvals_granted_by,
             environment=workspace.environment,
         )
     return workspaces

@@ -20,7 +20,7 @@ from codespace.domain.errors import ErrorCode
 from contract.answers import Json, Reply
 
 TEXT_MAX_BYTES = 256 * 1024
-ERROR_FIELDS = {"code", "message", "details", "operation_id"}
+ERROR_FIELDS = {"code", "message", "details", "operation_id", "approval_id"}
 
 
 @dataclass(frozen=True, slots=True)

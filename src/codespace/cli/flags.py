@@ -29,6 +29,9 @@ class Flags:
     """What the operator can say on the command line."""
 
     config: Annotated[str | None, Parameter(help="JSON or TOML file with the settings.")] = None
+    approvals_granted_by: Annotated[
+        str | None, Parameter(help="Who grants held calls: `caller` or `operator`.")
+    ] = None
     operations_db: Annotated[
         str | None, Parameter(help="File for the ledger; without it, nothing survives a restart.")
     ] = None
@@ -58,6 +61,7 @@ class Flags:
     def settings(self) -> Mapping[str, object]:
         """Return the settings that were given, by their keys."""
         return {
+            "approvals_granted_by": self.approvals_granted_by,
             "operations_db": self.operations_db,
             "http_host": self.http_host,
             "http_port": self.http_port,

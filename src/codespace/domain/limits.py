@@ -48,3 +48,4 @@ class Limits:
     bash_output_max_bytes: int = 50 * KIB
     bash_output_max_lines: int = 2_000
     bash_full_output_max_bytes: int = 64 * MIB
+    active_approvals_max: int = 100

@@ -5,7 +5,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TypedDict, TypeVar, Unpack, cast, get_args
+from typing import Generic, TypedDict, TypeVar, Unpack, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic.json_schema import models_json_schema
@@ -99,10 +99,22 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class BoundCall:
-    """Valid arguments, ready to run once policy agreed to `workspace_id`."""
+    """Valid arguments, ready to run once policy agreed to `workspace_id`.
+
+    Attributes:
+        workspace_id: where the call is to happen.
+        run: makes the call.
+        mutates: whether this very call waits for a confirmation, where the operator wants one.
+        known: says what is known without doing anything: the recorded result of the same call, a
+            refusal that is certain, or `None`. Such a call is never held.
+        given: the arguments with their defaults, and without those that the tool does not know.
+    """
 
     workspace_id: WorkspaceId | None
     run: Callable[[Call], Awaitable[Json]]
+    mutates: bool = False
+    known: Callable[[Call], Awaitable[Json | None]] | None = None
+    given: Callable[[], Json] = dict
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +146,11 @@ class Tool:
     show: Callable[[Json], Sequence[Json]] | None = None
 
 
-class ToolOptions(TypedDict, total=False):
+P = TypeVar("P", bound=Params)
+R = TypeVar("R", bound=Result)
+
+
+class ToolOptions(TypedDict, Generic[P, R], total=False):
     """What can be said of a tool of ours beside the rest; see `Tool`.
 
     Attributes:
@@ -143,6 +159,8 @@ class ToolOptions(TypedDict, total=False):
         show: as `Tool` has it.
         description: in place of the handler's docstring.
         nulls: a field without a value is in the result as `null`, not left out.
+        mutates: as `BoundCall` has it, for these arguments; no call does when it is left out.
+        known: as `BoundCall` has it.
     """
 
     idempotent: bool
@@ -150,10 +168,8 @@ class ToolOptions(TypedDict, total=False):
     show: Callable[[Json], Sequence[Json]]
     description: str
     nulls: bool
-
-
-P = TypeVar("P", bound=Params)
-R = TypeVar("R", bound=Result)
+    mutates: Callable[[P], bool]
+    known: Callable[[P, Call], Awaitable[R | None]]
 
 
 def define(
@@ -164,10 +180,14 @@ def define(
     handler: Callable[[P, Call], Awaitable[R]],
     *,
     title: str,
-    **options: Unpack[ToolOptions],
+    **options: Unpack[ToolOptions[P, R]],
 ) -> Tool:
     """Make a tool of ours. The handler's docstring is the tool's description."""
     nulls = options.get("nulls", False)
+    mutates, recorded = options.get("mutates"), options.get("known")
+
+    def told(result: R) -> Json:
+        return result.model_dump(mode="json", by_alias=True, exclude_none=not nulls)
 
     def bind(arguments: Json) -> BoundCall:
         try:
@@ -177,12 +197,20 @@ def define(
         _require_unicode(name, vars(checked))
 
         async def run(call: Call) -> Json:
-            return (await handler(checked, call)).model_dump(
-                mode="json", by_alias=True, exclude_none=not nulls
-            )
+            return told(await handler(checked, call))
+
+        async def known(call: Call) -> Json | None:
+            result = None if recorded is None else await recorded(checked, call)
+            return None if result is None else told(result)
 
         named = cast("str | None", getattr(checked, "workspace_id", None))
-        return BoundCall(None if named is None else WorkspaceId(named), run)
+        return BoundCall(
+            None if named is None else WorkspaceId(named),
+            run,
+            mutates=mutates is not None and mutates(checked),
+            known=known,
+            given=lambda: checked.model_dump(mode="json"),
+        )
 
     return Tool(
         name=name,

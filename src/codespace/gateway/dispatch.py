@@ -1,9 +1,12 @@
-"""The one path of every call: bind, policy, run, one log line. The only `except Exception`."""
+"""The one path of every call: bind, policy, idempotency, hold, run, one log line.
+
+The only `except Exception`. The lease and the effect come behind the hold, in the handlers.
+"""
 
 import logging
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import anyio.to_thread
@@ -13,7 +16,7 @@ from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.ids import WorkspaceId
 from codespace.domain.paths import shown
 from codespace.domain.tool import BoundCall, Call, Json, Report, Tool
-from codespace.domain.workspace import Workspace
+from codespace.domain.workspace import Approvals, Workspace
 from codespace.gateway.toolbox import Toolbox
 from codespace.policy.permissions import authorize
 
@@ -40,11 +43,46 @@ class UnknownToolError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Admitted:
+    """A call that its arguments and the workspace's policy let through."""
+
+    tool: Tool
+    bound: BoundCall
+    call: Call
+
+    @property
+    def must_wait(self) -> bool:
+        """Whether the operator wants this very call to be confirmed first."""
+        workspace = self.call.workspace
+        return (
+            self.bound.mutates
+            and workspace is not None
+            and workspace.approvals is Approvals.CONFIRM
+        )
+
+    async def known(self) -> Json | None:
+        """Return what is recorded of the call, so that there is nothing to confirm.
+
+        Raises:
+            CodeSpaceError: a refusal that is certain, or recorded.
+        """
+        return None if self.bound.known is None else await self.bound.known(self.call)
+
+
+Hold = Callable[[Admitted], Awaitable[CodeSpaceError]]
+"""Keeps a call until somebody grants it; returns what its client is told."""
+
+
+@dataclass(frozen=True, slots=True)
 class Dispatcher:
-    """Takes every call, from whichever transport, through the same checks."""
+    """Takes every call, from whichever transport, through the same checks.
+
+    Without `hold`, a call that has to be confirmed is never made.
+    """
 
     toolbox: Toolbox
     workspaces: Mapping[WorkspaceId, Workspace]
+    hold: Hold | None = None
 
     async def call(
         self, name: str, arguments: Json, *, report: Report | None = None, owned: bool = False
@@ -56,12 +94,56 @@ class Dispatcher:
         Raises:
             UnknownToolError: no tool is named `name`.
         """
-        tool = self.toolbox.get(name)
-        if tool is None:
-            raise UnknownToolError(name)
+        return await self._answered(name, arguments, Call(report=report, owned=owned), self._run)
+
+    async def confirmed(self, name: str, arguments: Json) -> Outcome:
+        """Run a call whose hold was granted: all the same, but for the hold."""
+        return await self._answered(name, arguments, Call(), self._run_confirmed)
+
+    async def admit(self, name: str, arguments: Json, call: Call | None = None) -> Admitted:
+        """Take a call through what comes before everything else: arguments, then policy.
+
+        Raises:
+            UnknownToolError: no tool is named `name`.
+            CodeSpaceError: INVALID_ARGUMENT, WORKSPACE_NOT_FOUND, UNAUTHORIZED.
+        """
+        call = call or Call()
+        tool = self._tool(name)
+        bound = await _bound(tool, arguments)
+        if bound.workspace_id is None:
+            return Admitted(tool, bound, call)
+        workspace = self.workspaces.get(bound.workspace_id)
+        if workspace is None:
+            raise workspace_not_found(bound.workspace_id)
+        authorize(workspace, tool.effect)
+        return Admitted(tool, bound, Call(workspace, call.report, call.owned))
+
+    async def _run(self, name: str, arguments: Json, call: Call) -> Json:
+        admitted = await self.admit(name, arguments, call)
+        if admitted.must_wait:
+            known = await admitted.known()
+            if known is not None:
+                return known
+            if self.hold is None:
+                raise RuntimeError("nobody keeps calls that have to be confirmed")
+            raise await self.hold(admitted)
+        return await admitted.bound.run(admitted.call)
+
+    async def _run_confirmed(self, name: str, arguments: Json, call: Call) -> Json:
+        admitted = await self.admit(name, arguments, call)
+        return await admitted.bound.run(admitted.call)
+
+    async def _answered(
+        self,
+        name: str,
+        arguments: Json,
+        call: Call,
+        run: Callable[[str, Json, Call], Awaitable[Json]],
+    ) -> Outcome:
+        tool = self._tool(name)
         started = time.monotonic()
         try:
-            body = await self._run(tool, arguments, Call(report=report, owned=owned))
+            body = await run(name, arguments, call)
             shown = None if tool.show is None else tool.show(body)
             outcome = Outcome(body, is_error=False, shown=shown)
         except CodeSpaceError as error:
@@ -77,15 +159,11 @@ class Dispatcher:
             )
         return outcome
 
-    async def _run(self, tool: Tool, arguments: Json, call: Call) -> Json:
-        bound = await _bound(tool, arguments)
-        if bound.workspace_id is None:
-            return await bound.run(call)
-        workspace = self.workspaces.get(bound.workspace_id)
-        if workspace is None:
-            raise workspace_not_found(bound.workspace_id)
-        authorize(workspace, tool.effect)
-        return await bound.run(Call(workspace, call.report, call.owned))
+    def _tool(self, name: str) -> Tool:
+        tool = self.toolbox.get(name)
+        if tool is None:
+            raise UnknownToolError(name)
+        return tool
 
 
 async def _bound(tool: Tool, arguments: Json) -> BoundCall:

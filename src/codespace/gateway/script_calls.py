@@ -93,8 +93,8 @@ def _holder(body: Json) -> str | None:
 
 
 def _refusal(body: Json) -> ToolError:
+    ids = {name: body[name] for name in ("operation_id", "approval_id") if name in body}
     details = body.get("details")
-    if body.get("operation_id") is not None:
-        given = cast("Json", details or {})
-        details = {**given, "operation_id": body["operation_id"]}
+    if ids:
+        details = {**cast("Json", details or {}), **ids}
     return ToolError(str(body["code"]), str(body["message"]), details)

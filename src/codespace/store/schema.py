@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     Connection,
     Index,
@@ -18,6 +19,7 @@ from sqlalchemy import (
     insert,
     inspect,
     select,
+    text,
 )
 
 APPLICATION_ID = 0x436F6453
@@ -71,6 +73,34 @@ SCRIPT_VALUES = Table(
 )
 """What scripts keep between runs, as JSON texts."""
 
+APPROVALS = Table(
+    "approvals",
+    METADATA,
+    Column("approval_id", String, primary_key=True),
+    Column("workspace_id", String, nullable=False),
+    Column("root", String, nullable=False),
+    Column("tool", String, nullable=False),
+    Column("fingerprint", String, nullable=False),
+    Column("digest", String, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("arguments", Text),
+    Column("summary", Text),
+    Column("state", String, nullable=False),
+    Column("resolved_at", BigInteger),
+    Column("resolved_by", String),
+    Column("finished_at", BigInteger),
+    Column("outcome", Text),
+    Column("is_error", Boolean),
+    Index("approvals_by_state", "state"),
+    Index(
+        "approvals_active_once",
+        "fingerprint",
+        unique=True,
+        sqlite_where=text("state IN ('pending', 'granted', 'resuming')"),
+    ),
+)
+"""Held calls. `arguments` and `summary` are gone once a hold has ended."""
+
 Migration = tuple[str, Callable[[Connection], None]]
 
 
@@ -119,9 +149,41 @@ def _create_script_values(connection: Connection) -> None:
     tables.create_all(connection, checkfirst=False)
 
 
+def _create_approvals(connection: Connection) -> None:
+    tables = MetaData()
+    Table(
+        "approvals",
+        tables,
+        Column("approval_id", String, primary_key=True),
+        Column("workspace_id", String, nullable=False),
+        Column("root", String, nullable=False),
+        Column("tool", String, nullable=False),
+        Column("fingerprint", String, nullable=False),
+        Column("digest", String, nullable=False),
+        Column("created_at", BigInteger, nullable=False),
+        Column("arguments", Text),
+        Column("summary", Text),
+        Column("state", String, nullable=False),
+        Column("resolved_at", BigInteger),
+        Column("resolved_by", String),
+        Column("finished_at", BigInteger),
+        Column("outcome", Text),
+        Column("is_error", Boolean),
+        Index("approvals_by_state", "state"),
+        Index(
+            "approvals_active_once",
+            "fingerprint",
+            unique=True,
+            sqlite_where=text("state IN ('pending', 'granted', 'resuming')"),
+        ),
+    )
+    tables.create_all(connection, checkfirst=False)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     ("create operations", _create_operations),
     ("create script values", _create_script_values),
+    ("create approvals", _create_approvals),
 )
 """In order; the number of a migration is its place, counted from 1. Only ever append."""
 

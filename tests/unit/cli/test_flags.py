@@ -29,6 +29,7 @@ def test_flags_that_were_not_given_are_no_settings(tmp_path: Path) -> None:
 def test_flags_that_were_given_are_settings(tmp_path: Path) -> None:
     (tmp_path / "token").write_text(f"{TOKEN}\n", encoding="utf-8")
     flags = Flags(
+        approvals_granted_by="operator",
         operations_db="x.db",
         http_host="::1",
         http_port=0,
@@ -44,6 +45,7 @@ def test_flags_that_were_given_are_settings(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     settings = load_settings(str(tmp_path / "root"), flags).settings
     assert settings.model_dump(exclude={"workspaces", "process_environment", "codemode"}) == {
+        "approvals_granted_by": "operator",
         "operations_db": "x.db",
         "http_host": "::1",
         "http_port": 0,

@@ -9,7 +9,7 @@ from codespace.domain.ids import OperationId, OperationKey, WorkspaceId
 from codespace.domain.limits import Limits
 from codespace.domain.patch import Change, PatchStatus
 from codespace.domain.tool import Call, Effect, Params, Result, Tool, define
-from codespace.gateway.patches import Patches, PatchRequest
+from codespace.gateway.patches import Patches, PatchOutcome, PatchRequest
 
 LIMITS = Limits()
 """The limits that the schemas name."""
@@ -119,6 +119,8 @@ class PatchTools:
                 self.apply_patch,
                 title="Apply a patch",
                 takes_lease=True,
+                mutates=lambda params: not params.check_only,
+                known=self.recorded,
             ),
             define(
                 "operation_status",
@@ -153,24 +155,12 @@ class PatchTools:
         so that a lost answer can be asked for again. A refusal says the nearest place and the
         first line that differs.
         """
-        outcome = await self.patches.apply(
-            call.permitted,
-            PatchRequest(
-                patch=params.patch,
-                expected_versions=dict(params.expected_versions),
-                operation_key=None
-                if params.operation_key is None
-                else OperationKey(params.operation_key),
-                check_only=params.check_only,
-            ),
-        )
-        return ApplyPatchResult(
-            status=outcome.status.value,
-            operation_id=outcome.operation_id,
-            replayed=outcome.replayed,
-            files=list(outcome.files),
-            changes=[_change(change) for change in outcome.changes],
-        )
+        return _applied(await self.patches.apply(call.permitted, _request(params)))
+
+    async def recorded(self, params: ApplyPatchParams, call: Call) -> ApplyPatchResult | None:
+        """Return what the ledger holds under the patch's key; a replay is never held."""
+        outcome = await self.patches.recorded(call.permitted, _request(params))
+        return None if outcome is None else _applied(outcome)
 
     async def operation_status(
         self, params: OperationStatusParams, call: Call
@@ -207,6 +197,26 @@ class PatchTools:
             ],
             error=None if record.error is None else dict(record.error),
         )
+
+
+def _request(params: ApplyPatchParams) -> PatchRequest:
+    key = params.operation_key
+    return PatchRequest(
+        patch=params.patch,
+        expected_versions=dict(params.expected_versions),
+        operation_key=None if key is None else OperationKey(key),
+        check_only=params.check_only,
+    )
+
+
+def _applied(outcome: PatchOutcome) -> ApplyPatchResult:
+    return ApplyPatchResult(
+        status=outcome.status.value,
+        operation_id=outcome.operation_id,
+        replayed=outcome.replayed,
+        files=list(outcome.files),
+        changes=[_change(change) for change in outcome.changes],
+    )
 
 
 def _change(change: Change) -> ChangeResult:

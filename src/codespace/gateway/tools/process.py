@@ -10,7 +10,7 @@ from codespace.domain.ids import ProcessId
 from codespace.domain.limits import Limits
 from codespace.domain.sizes import JSON_INTEGER_MAX
 from codespace.domain.tool import Call, Effect, Params, Result, Tool, define
-from codespace.gateway.processes import CommandOptions, Processes
+from codespace.gateway.processes import CommandOptions, Processes, check_argv
 from codespace.runner.api import ProcessState
 
 LIMITS = Limits()
@@ -153,6 +153,8 @@ class ProcessTools:
                 self.exec_command,
                 title="Start a command",
                 takes_lease=True,
+                mutates=lambda _: True,
+                known=self.refused_anyway,
             ),
             define(
                 "read_process",
@@ -214,6 +216,10 @@ class ProcessTools:
         return ExecCommandResult(
             process_id=started.process_id, dispatch_status=started.dispatch_status
         )
+
+    async def refused_anyway(self, params: ExecCommandParams, call: Call) -> None:
+        """Refuse what no kernel could run, so that nobody is asked to confirm it."""
+        check_argv(params.command, self.limits)
 
     async def read_process(self, params: ReadProcessParams, call: Call) -> ReadProcessResult:
         """Return the output of a process from a cursor on; wait for something new if asked to.

@@ -7,7 +7,8 @@ from pydantic import Field
 
 from codespace.domain.sizes import JSON_INTEGER_MAX
 from codespace.domain.tool import Call, Effect, Params, Result, Tool, define
-from codespace.gateway.shell import Shell
+from codespace.gateway.processes import check_argv
+from codespace.gateway.shell import SHELL, Shell
 
 
 class BashParams(Params):
@@ -55,6 +56,8 @@ class ShellTools:
                 self.bash,
                 title="Run a shell command",
                 takes_lease=True,
+                mutates=lambda _: True,
+                known=self.refused_anyway,
             )
         ]
 
@@ -77,3 +80,7 @@ class ShellTools:
             wall_time_seconds=round(outcome.wall_time_seconds, 3),
             process_id=outcome.process_id,
         )
+
+    async def refused_anyway(self, params: BashParams, call: Call) -> None:
+        """Refuse what no kernel could run, so that nobody is asked to confirm it."""
+        check_argv((*SHELL, params.command), self.shell.limits)
