@@ -35,7 +35,7 @@ class Session:
         require_one_body(answer)
         return answer
 
-    async def call(self, tool: str, **arguments: object) -> Reply:
+    async def call(self, tool: str, /, **arguments: object) -> Reply:
         """Call a tool that must answer with a result."""
         answer = await self.ask(tool, arguments)
         reply = Reply(cast("Json", answer.structured_content))

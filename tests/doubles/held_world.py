@@ -1,7 +1,7 @@
 """A gateway's confirmations over a real store and directory, with commands that only count."""
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from codespace.gateway.toolbox import Toolbox
 from codespace.gateway.tools.approvals import ApprovalTools
 from codespace.gateway.tools.patch import PatchTools
 from codespace.store.approvals import Holds
+from doubles.failing_syscalls import Faults
 from doubles.patch_world import DEMO, NOW_MS, PatchWorld, patch_world
 
 
@@ -48,14 +49,15 @@ class GateParams(Params):
 class HeldWorld:
     """The parts, and short names for what tests do with them.
 
-    `ran` has the commands that were run; `failure` is what the next one raises; while `slow` is
-    not set, commands that were begun wait for it.
+    `ran` has the commands that were run, each with its `effect`; `failure` is what the next one
+    raises; while `slow` is not set, commands that were begun wait for it.
     """
 
     patches: PatchWorld
     holds: Holds
     ran: list[str] = field(default_factory=list[str])
     failure: Exception | None = None
+    effect: Callable[[str], None] = field(default=lambda _: None)
     slow: asyncio.Event = field(default_factory=asyncio.Event)
     minted: int = 0
     approvals: Approvals = field(init=False)
@@ -156,6 +158,7 @@ class HeldWorld:
     async def _command(self, params: CommandParams, call: Call) -> CommandResult:
         """Run a command."""
         self.ran.append(params.command)
+        self.effect(params.command)
         await self.slow.wait()
         if self.failure is not None:
             raise self.failure
@@ -171,7 +174,9 @@ class HeldWorld:
 
 
 @contextmanager
-def held_world(root: Path, database: str | None = None) -> Generator[HeldWorld]:
-    """Make a world around `root`; ids are `appr-1`, `appr-2` and so on."""
-    with patch_world(root, database=database) as patches:
-        yield HeldWorld(patches, Holds(patches.operations.store))
+def held_world(
+    root: Path, database: str | None = None, *, faults: Faults | None = None, first: int = 1
+) -> Generator[HeldWorld]:
+    """Make a world around `root`; ids are `appr-1`, `appr-2` and so on, from `first`."""
+    with patch_world(root, database=database, faults=faults, first=first) as patches:
+        yield HeldWorld(patches, Holds(patches.operations.store), minted=first - 1)
