@@ -9,12 +9,14 @@ from dataclasses import dataclass
 import anyio.to_thread
 
 from codespace.codemode.checking import is_large
+from codespace.domain.coordination import FIELD
 from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.ids import WorkspaceId
 from codespace.domain.paths import shown
 from codespace.domain.tool import BoundCall, Call, Json, Report, Tool
 from codespace.domain.workspace import Workspace
 from codespace.gateway.toolbox import Toolbox
+from codespace.gateway.works import Works
 from codespace.policy.permissions import authorize
 
 log = logging.getLogger(__name__)
@@ -45,6 +47,7 @@ class Dispatcher:
 
     toolbox: Toolbox
     workspaces: Mapping[WorkspaceId, Workspace]
+    works: Works | None = None
 
     async def call(
         self, name: str, arguments: Json, *, report: Report | None = None, owned: bool = False
@@ -79,13 +82,17 @@ class Dispatcher:
 
     async def _run(self, tool: Tool, arguments: Json, call: Call) -> Json:
         bound = await _bound(tool, arguments)
-        if bound.workspace_id is None:
-            return await bound.run(call)
-        workspace = self.workspaces.get(bound.workspace_id)
-        if workspace is None:
-            raise workspace_not_found(bound.workspace_id)
-        authorize(workspace, tool.effect)
-        return await bound.run(Call(workspace, call.report, call.owned))
+        workspace = None
+        if bound.workspace_id is not None:
+            workspace = self.workspaces.get(bound.workspace_id)
+            if workspace is None:
+                raise workspace_not_found(bound.workspace_id)
+            authorize(workspace, tool.effect)
+        if bound.work_id is None or self.works is None:
+            return await bound.run(Call(workspace, call.report, call.owned))
+        work = await self.works.require_open(bound.work_id)
+        body = await bound.run(Call(workspace, call.report, call.owned, work.work_id))
+        return {**body, FIELD: self.works.coordination(work)}
 
 
 async def _bound(tool: Tool, arguments: Json) -> BoundCall:

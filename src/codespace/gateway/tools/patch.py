@@ -60,6 +60,8 @@ class ApplyPatchResult(Result):
     """This is the recorded result of an earlier call with the same key."""
     files: list[str]
     changes: list[ChangeResult]
+    work_id: str | None = None
+    """The work that the call named."""
 
 
 class OperationStatusParams(Params):
@@ -119,6 +121,7 @@ class PatchTools:
                 self.apply_patch,
                 title="Apply a patch",
                 takes_lease=True,
+                of_work=True,
             ),
             define(
                 "operation_status",
@@ -170,6 +173,7 @@ class PatchTools:
             replayed=outcome.replayed,
             files=list(outcome.files),
             changes=[_change(change) for change in outcome.changes],
+            work_id=call.work_id,
         )
 
     async def operation_status(

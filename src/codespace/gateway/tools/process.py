@@ -153,6 +153,7 @@ class ProcessTools:
                 self.exec_command,
                 title="Start a command",
                 takes_lease=True,
+                of_work=True,
             ),
             define(
                 "read_process",
@@ -162,6 +163,7 @@ class ProcessTools:
                 self.read_process,
                 title="Read a process's output",
                 idempotent=True,
+                of_work=True,
             ),
             define(
                 "process_status",
@@ -171,6 +173,7 @@ class ProcessTools:
                 self.process_status,
                 title="Look at a process",
                 idempotent=True,
+                of_work=True,
             ),
             define(
                 "write_stdin",

@@ -55,6 +55,7 @@ class ShellTools:
                 self.bash,
                 title="Run a shell command",
                 takes_lease=True,
+                of_work=True,
             )
         ]
 
