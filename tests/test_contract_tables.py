@@ -47,14 +47,17 @@ CODES = {
     "APPROVAL_AMBIGUOUS": "a resume was interrupted, and the outcome is not known",
     "RUN_NOT_FOUND": "unknown or forgotten",
     "RUN_CONFLICT": "the run_key was used with another request",
+    "WORK_NOT_FOUND": "no work has that id",
+    "WORK_CLOSED": "the work has ended",
+    "INTENT_NOT_FOUND": "no instruction has that id, or none of this work",
+    "INTENT_ALREADY_CLAIMED": "the agent has taken it",
+    "INTENT_NOT_EDITABLE": "it is not in a state in which that can be done",
+    "INTENT_REVISION_CONFLICT": "it, or the queue, was changed since it was seen",
     "INTERNAL": "a bug: logged with a reference that the message repeats",
 }
 """The codes of what exists, and when each is answered."""
 
 LATER = {
-    *("WORK_NOT_FOUND", "WORK_CLOSED"),
-    *("INTENT_NOT_FOUND", "INTENT_ALREADY_CLAIMED"),
-    *("INTENT_NOT_EDITABLE", "INTENT_REVISION_CONFLICT"),
     "CALL_AMBIGUOUS",
     *("TOOL_NOT_FOUND", "TOOL_DENIED", "UPSTREAM_UNAVAILABLE", "UPSTREAM_ERROR"),
 }
@@ -64,32 +67,37 @@ STATUSES = {"checked", "applied", "rejected", "failed_rolled_back", "failed_part
 
 TOOLS = {
     "workspace_info": ("inspect", "", "workspace_id"),
-    "read": ("read", "workspace_id path", "offset max_bytes"),
-    "find": ("read", "workspace_id", "glob include_ignored limit"),
-    "grep": ("read", "workspace_id pattern", "glob case_sensitive fixed context limit"),
+    "read": ("read", "workspace_id path", "offset max_bytes work_id"),
+    "find": ("read", "workspace_id", "glob include_ignored limit work_id"),
+    "grep": ("read", "workspace_id pattern", "glob case_sensitive fixed context limit work_id"),
     "apply_patch": (
         "write",
         "workspace_id patch",
-        "expected_versions operation_key check_only",
+        "expected_versions operation_key check_only work_id",
     ),
     "operation_status": ("inspect", "", "operation_id operation_key workspace_id"),
-    "exec_command": ("execute", "workspace_id command", "tty"),
-    "read_process": ("read", "process_id", "cursor wait_ms"),
-    "process_status": ("read", "process_id", "wait_ms"),
+    "exec_command": ("execute", "workspace_id command", "tty work_id"),
+    "read_process": ("read", "process_id", "cursor wait_ms work_id"),
+    "process_status": ("read", "process_id", "wait_ms work_id"),
     "write_stdin": ("execute", "process_id data", "close"),
     "process_resize": ("execute", "process_id rows cols", ""),
     "terminate_process": ("execute", "process_id", ""),
-    "bash": ("execute", "workspace_id command", "timeout_ms"),
+    "bash": ("execute", "workspace_id command", "timeout_ms work_id"),
     "approval_create": ("write", "tool arguments", ""),
     "approval_resolve": ("write", "approval_id decision", ""),
     "operation_resume": ("execute", "approval_id", ""),
     "codemode": (
         "script",
         "code",
-        "workspace_id args run_key timeout_ms wait_ms max_output_chars",
+        "workspace_id args run_key timeout_ms wait_ms max_output_chars work_id",
     ),
     "codemode_status": ("inspect", "run_id", "wait_ms"),
     "codemode_cancel": ("script", "run_id", ""),
+    "work_open": ("steer", "workspace_id", "title"),
+    "steer_status": ("inspect", "work_id", ""),
+    "steer_claim_next": ("steer", "work_id", ""),
+    "steer_complete": ("steer", "work_id intent_id outcome", "note"),
+    "work_finish": ("steer", "work_id", ""),
 }
 """Effect, required and optional arguments of each tool."""
 

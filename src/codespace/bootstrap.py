@@ -28,6 +28,7 @@ from codespace.gateway.recovery import recover
 from codespace.gateway.script_values import KeptValues, owner_of
 from codespace.gateway.scripts import ScriptParts, Scripts
 from codespace.gateway.shell import Shell
+from codespace.gateway.stops import Stops
 from codespace.gateway.toolbox import Toolbox
 from codespace.gateway.tools.approvals import ApprovalTools
 from codespace.gateway.tools.codemode import CodemodeTools
@@ -35,7 +36,9 @@ from codespace.gateway.tools.files import FileTools
 from codespace.gateway.tools.patch import PatchTools
 from codespace.gateway.tools.process import ProcessTools
 from codespace.gateway.tools.shell import ShellTools
+from codespace.gateway.tools.steering import SteeringTools
 from codespace.gateway.tools.workspace import WorkspaceTools
+from codespace.gateway.works import Works
 from codespace.runner.api import Runner, RunnerLostError
 from codespace.runner.local import LocalRunner
 from codespace.settings import Loaded, Settings, SettingsError
@@ -43,6 +46,7 @@ from codespace.store.approvals import Holds
 from codespace.store.engine import Store
 from codespace.store.operations import Operations
 from codespace.store.values import ScriptValues
+from codespace.store.works import Most, WorkRecords
 from codespace.workspace.directory import register
 
 log = logging.getLogger(__name__)
@@ -50,6 +54,9 @@ log = logging.getLogger(__name__)
 VERSION = version("codespace")
 FILE_THREADS = 8
 OUTPUT_THREADS = 4
+
+FOR_SCRIPTS = ("steer_status", "steer_claim_next", "steer_complete")
+"""A work is opened and closed by whoever runs scripts for it."""
 
 MEMORY_WARNING = "no operations_db is set: the ledger is in memory, and nothing survives a restart"
 
@@ -68,6 +75,8 @@ class Gateway:
     limits: Limits
     scripts: Scripts
     approvals: Approvals
+    works: Works
+    stops: Stops
 
     @property
     def toolbox(self) -> Toolbox:
@@ -118,6 +127,8 @@ async def open_gateway(
         runner = await LocalRunner.open(limits=limits)
         leases = Leases(partial(_is_live, runner))
         patches = Patches(operations, leases, limits, now_ms=_now_ms, mint=_mint, durable=durable)
+        works = _works(store, limits)
+        await works.load()
         async with ungrouped(anyio.create_task_group()) as tasks:
             files = anyio.CapacityLimiter(FILE_THREADS)
             outputs = anyio.CapacityLimiter(OUTPUT_THREADS)
@@ -150,18 +161,21 @@ async def open_gateway(
                 ]
             )
 
+            steering = SteeringTools(works).tools()
+
             async def call_of_a_script(name: str, arguments: Json, *, owned: bool) -> Outcome:
                 return await dispatcher.call(name, arguments, owned=owned)
 
             scripts = Scripts(
                 ScriptParts(
-                    tools=own,
+                    tools=[*own, *(tool for tool in steering if tool.name in FOR_SCRIPTS)],
                     call=call_of_a_script,
                     store_of=partial(_values, ScriptValues(store)),
                     tasks=tasks,
                     threads=files,
                     mint=_mint,
                     now_ms=_now_ms,
+                    hand_back=works.hand_back,
                 ),
                 run_limits,
             )
@@ -170,11 +184,15 @@ async def open_gateway(
                     *own,
                     *ApprovalTools(approvals).tools(),
                     *CodemodeTools(scripts, workspaces).tools(),
+                    *steering,
                 ]
             )
-            dispatcher = Dispatcher(toolbox, workspaces, approvals.required)
+            dispatcher = Dispatcher(toolbox, workspaces, works, approvals.required)
+            stops = Stops(works, processes, scripts.cancel_of)
             try:
-                yield Gateway(dispatcher, workspaces, runner, limits, scripts, approvals)
+                yield Gateway(
+                    dispatcher, workspaces, runner, limits, scripts, approvals, works, stops
+                )
             finally:
                 with anyio.CancelScope(shield=True):
                     await scripts.close()
@@ -182,6 +200,11 @@ async def open_gateway(
                     await approvals.drain()
                     await patches.drain()
                 tasks.cancel_scope.cancel()
+
+
+def _works(store: Store, limits: Limits) -> Works:
+    most = Most(limits.works_open_max, limits.intents_max)
+    return Works(WorkRecords(store, most), _now_ms, _mint, limits.works_listed_max)
 
 
 def _values(values: ScriptValues, workspace_id: WorkspaceId) -> KeptValues:

@@ -112,7 +112,7 @@ class HeldWorld:
             define("look", Effect.READ, GateParams, CommandResult, self._look, title="look"),
             *ApprovalTools(self.approvals).tools(),
         ]
-        self.dispatcher = Dispatcher(Toolbox(tools), workspaces, self.approvals.required)
+        self.dispatcher = Dispatcher(Toolbox(tools), workspaces, hold=self.approvals.required)
 
     async def call(self, tool: str, /, **arguments: object) -> Outcome:
         return await self.dispatcher.call(tool, arguments)

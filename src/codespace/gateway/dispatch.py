@@ -1,4 +1,4 @@
-"""The one path of every call: bind, policy, idempotency, hold, run, one log line.
+"""The one path of every call: bind, policy, work, idempotency, hold, run, one log line.
 
 The only `except Exception`. The lease and the effect come behind the hold, in the handlers.
 """
@@ -12,12 +12,15 @@ from dataclasses import dataclass
 import anyio.to_thread
 
 from codespace.codemode.checking import is_large
+from codespace.domain.coordination import FIELD
 from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.ids import WorkspaceId
 from codespace.domain.paths import shown
 from codespace.domain.tool import BoundCall, Call, Json, Report, Tool
+from codespace.domain.work import Work
 from codespace.domain.workspace import Approvals, Workspace
 from codespace.gateway.toolbox import Toolbox
+from codespace.gateway.works import Works
 from codespace.policy.permissions import authorize
 
 log = logging.getLogger(__name__)
@@ -44,11 +47,12 @@ class UnknownToolError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A call that its arguments and the workspace's policy let through."""
+    """A call that its arguments and the workspace's policy let through, as part of `work`."""
 
     tool: Tool
     bound: BoundCall
     call: Call
+    work: Work | None = None
 
     @property
     def must_wait(self) -> bool:
@@ -82,6 +86,7 @@ class Dispatcher:
 
     toolbox: Toolbox
     workspaces: Mapping[WorkspaceId, Workspace]
+    works: Works | None = None
     hold: Hold | None = None
 
     async def call(
@@ -101,37 +106,51 @@ class Dispatcher:
         return await self._answered(name, arguments, Call(), self._run_confirmed)
 
     async def admit(self, name: str, arguments: Json, call: Call | None = None) -> Admitted:
-        """Take a call through what comes before everything else: arguments, then policy.
+        """Take a call through what comes before everything else: arguments, policy, its work.
 
         Raises:
             UnknownToolError: no tool is named `name`.
-            CodeSpaceError: INVALID_ARGUMENT, WORKSPACE_NOT_FOUND, UNAUTHORIZED.
+            CodeSpaceError: INVALID_ARGUMENT, WORKSPACE_NOT_FOUND, UNAUTHORIZED, WORK_NOT_FOUND,
+                WORK_CLOSED.
         """
         call = call or Call()
         tool = self._tool(name)
         bound = await _bound(tool, arguments)
-        if bound.workspace_id is None:
-            return Admitted(tool, bound, call)
-        workspace = self.workspaces.get(bound.workspace_id)
-        if workspace is None:
-            raise workspace_not_found(bound.workspace_id)
-        authorize(workspace, tool.effect)
-        return Admitted(tool, bound, Call(workspace, call.report, call.owned))
+        workspace = self._permitted(tool, bound.workspace_id)
+        if bound.work_id is None or self.works is None:
+            return Admitted(tool, bound, Call(workspace, call.report, call.owned))
+        work = await self.works.require_open(bound.work_id)
+        given = Call(workspace, call.report, call.owned, work.work_id)
+        return Admitted(tool, bound, given, work)
 
     async def _run(self, name: str, arguments: Json, call: Call) -> Json:
         admitted = await self.admit(name, arguments, call)
         if admitted.must_wait:
             known = await admitted.known()
             if known is not None:
-                return known
+                return self._told(admitted, known)
             if self.hold is None:
                 raise RuntimeError("nobody keeps calls that have to be confirmed")
             raise await self.hold(admitted)
-        return await admitted.bound.run(admitted.call)
+        return self._told(admitted, await admitted.bound.run(admitted.call))
 
     async def _run_confirmed(self, name: str, arguments: Json, call: Call) -> Json:
         admitted = await self.admit(name, arguments, call)
-        return await admitted.bound.run(admitted.call)
+        return self._told(admitted, await admitted.bound.run(admitted.call))
+
+    def _told(self, admitted: Admitted, body: Json) -> Json:
+        if admitted.work is None or self.works is None:
+            return body
+        return {**body, FIELD: self.works.coordination(admitted.work)}
+
+    def _permitted(self, tool: Tool, workspace_id: WorkspaceId | None) -> Workspace | None:
+        if workspace_id is None:
+            return None
+        workspace = self.workspaces.get(workspace_id)
+        if workspace is None:
+            raise workspace_not_found(workspace_id)
+        authorize(workspace, tool.effect)
+        return workspace
 
     async def _answered(
         self,

@@ -3,9 +3,8 @@
 import hashlib
 import json
 import logging
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import anyio
@@ -13,28 +12,24 @@ import anyio.abc
 import anyio.to_thread
 
 from codespace.codemode.discovery import Catalogue
-from codespace.codemode.json_values import DEPTH_MAX, is_too_deep
 from codespace.codemode.outcome import (
-    CallRecord,
-    CallState,
     ErrorKind,
     Outcome,
     Progress,
     RunError,
-    RunProblem,
     RunStatus,
-    Truncation,
 )
 from codespace.codemode.sandbox import Sandbox
 from codespace.codemode.source import SourceError, read_source
 from codespace.codemode.store import Store
 from codespace.domain.effect import Effect
 from codespace.domain.errors import CodeSpaceError, ErrorCode
-from codespace.domain.ids import RUN_PREFIX, RunId, RunKey, WorkspaceId
+from codespace.domain.ids import RUN_PREFIX, RunId, RunKey, WorkId, WorkspaceId
 from codespace.domain.run_limits import RunLimits
 from codespace.domain.tool import Report, Tool
 from codespace.domain.workspace import Root, Workspace
-from codespace.gateway.script_calls import CallTool, ScriptCalls
+from codespace.gateway.script_calls import CallTool, HandBack, ScriptCalls, keep
+from codespace.gateway.script_outcomes import fitting, size, with_effects, without_nesting
 from codespace.gateway.script_runs import RunRecord, ScriptRuns
 from codespace.gateway.script_tools import brief, script_tool
 from codespace.policy.permissions import permits
@@ -46,9 +41,6 @@ REPORT_SECONDS = 0.25
 END_SECONDS = 5.0
 QUEUED_FOR_EACH = 8
 """So many runs may wait for each that may run."""
-OF_SCRIPTS = ("codemode", "codemode_status", "codemode_cancel")
-"""The tools that scripts do not have."""
-
 Watch = Callable[[Progress], None]
 
 
@@ -56,7 +48,8 @@ Watch = Callable[[Progress], None]
 class ScriptOrder:
     """What a client asks for. Times are milliseconds; `None` stands for the operator's limit.
 
-    `whole_value`: whoever asks is no model and takes a value of any length and depth.
+    `whole_value`: whoever asks is no model and takes a value of any length and depth. `work_id`
+    is of no account for which request it is.
     """
 
     code: str
@@ -65,6 +58,7 @@ class ScriptOrder:
     timeout_ms: int | None = None
     max_output_chars: int | None = None
     whole_value: bool = False
+    work_id: WorkId | None = None
 
     def fingerprint(self) -> str:
         """Return what tells this order from any other."""
@@ -92,6 +86,7 @@ class ScriptParts:
         threads: limits the threads that write files.
         mint: makes an unguessable id from its prefix.
         now_ms: Unix time in milliseconds.
+        hand_back: puts back what a script had claimed of the user's instructions.
     """
 
     tools: Iterable[Tool]
@@ -101,6 +96,7 @@ class ScriptParts:
     threads: anyio.CapacityLimiter
     mint: Callable[[str], str]
     now_ms: Callable[[], int]
+    hand_back: HandBack = keep
 
 
 class Scripts:
@@ -135,6 +131,7 @@ class Scripts:
             fingerprint,
             self._parts.now_ms(),
             scope,
+            order.work_id,
         )
         self._runs.add(record)
         self._parts.tasks.start_soon(self._live, record, workspace, order, watch)
@@ -164,6 +161,15 @@ class Scripts:
         """End a run, and return what it came to."""
         record.cancel()
         return await self.wait(record, int(END_SECONDS * 1000))
+
+    async def cancel_of(self, work_id: WorkId) -> None:
+        """End the runs of a work, and wait until they have ended."""
+        mine = [record for record in self._runs.under_way if record.work_id == work_id]
+        for record in mine:
+            record.cancel()
+        with anyio.move_on_after(END_SECONDS):
+            for record in mine:
+                await record.ended.wait()
 
     def declarations(self) -> str:
         """Return what scripts may call as TypeScript, for who writes them."""
@@ -203,33 +209,39 @@ class Scripts:
             error = RunError(ErrorKind.ENGINE, "EngineError", "The gateway failed; see its log.")
             outcome = Outcome(RunStatus.FAILED, error=error, run_id=record.run_id)
         finally:
-            self._runs.end(record, outcome, chars=_size(outcome), now_ms=self._parts.now_ms())
+            self._runs.end(record, outcome, chars=size(outcome), now_ms=self._parts.now_ms())
 
     async def _execute(
         self, record: RunRecord, workspace: Workspace, order: ScriptOrder, watch: Watch | None
     ) -> Outcome:
         sandbox = self._sandbox(workspace)
+        calls = ScriptCalls(
+            self._parts.call,
+            record.run_id,
+            workspace.workspace_id,
+            self.limits.mutation_wait_ms,
+            order.work_id,
+        )
         run = await sandbox.prepare(
             order.code,
             args=order.args,
             timeout=None if order.timeout_ms is None else order.timeout_ms / 1000,
             max_output_chars=order.max_output_chars,
-            dispatch=ScriptCalls(
-                self._parts.call,
-                record.run_id,
-                workspace.workspace_id,
-                self.limits.mutation_wait_ms,
-            ),
+            dispatch=calls,
             progress=partial(_tell, record, watch),
             run_id=record.run_id,
         )
         record.run = run
         if record.cancelled:
             run.cancel()
-        outcome = _with_effects(_without_nesting(await run.execute()), self._parts.tools)
+        ended = await run.execute()
+        if ended.status is not RunStatus.COMPLETED:
+            # Nobody will read what a script had taken and did not come to tell.
+            await calls.hand_back(self._parts.hand_back)
+        outcome = with_effects(without_nesting(ended), self._parts.tools)
         if order.whole_value:
             return outcome
-        return await _fitting(
+        return await fitting(
             outcome, order.shown_chars(self.limits.output_chars), self._saver(workspace)
         )
 
@@ -271,69 +283,3 @@ def _tell(record: RunRecord, watch: Watch | None, progress: Progress) -> None:
     record.tell(progress)
     if watch is not None:
         watch(progress)
-
-
-def _size(outcome: Outcome) -> int:
-    return len(outcome.text) + (0 if outcome.value is None else len(_json(outcome.value)))
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _without_nesting(outcome: Outcome) -> Outcome:
-    """Say to a script that called one of the tools of scripts why there is none in it."""
-    error = outcome.error
-    if error is None or not any(f"unknown tool '{name}'" in error.message for name in OF_SCRIPTS):
-        return outcome
-    why = f"{error.message}; a script cannot run or look at scripts: do its work right here"
-    return replace(outcome, error=error._replace(message=why))
-
-
-def _with_effects(outcome: Outcome, tools: Iterable[Tool]) -> Outcome:
-    """Say which calls changed something, of all if the run did not complete, else of the cut."""
-    whole = outcome.status is not RunStatus.COMPLETED
-    changing = {tool.name for tool in tools if tool.effect in (Effect.WRITE, Effect.EXECUTE)}
-    made = Counter(
-        record.tool
-        for record in outcome.records
-        if record.tool in changing and _had_effects(record, whole=whole)
-    )
-    if not made:
-        return outcome
-    listed = ", ".join(f"{tool} ({number})" for tool, number in made.items())
-    problem = RunProblem(
-        "EFFECTS_REMAIN", f"Calls that had effects, or may have, are not undone: {listed}."
-    )
-    return replace(outcome, problems=(*outcome.problems, problem))
-
-
-def _had_effects(record: CallRecord, *, whole: bool) -> bool:
-    # A command that was ended half-way has done what it had done.
-    begun = record.state is CallState.CANCELLED and record.started_ms is not None
-    return begun or record.state is CallState.UNKNOWN or (whole and record.state is CallState.OK)
-
-
-async def _fitting(
-    outcome: Outcome, most: int, save: Callable[[str], Awaitable[str | None]] | None
-) -> Outcome:
-    """Put a value that is too much for a model or its client into a file, and say so."""
-    text = "" if outcome.value is None else _json(outcome.value)
-    if len(text) > most:
-        code, what = "VALUE_TOO_LONG", f"{len(text)} characters of JSON, more than {most}"
-        what += " (max_output_chars)"
-    elif is_too_deep(outcome.value):
-        code, what = "VALUE_TOO_DEEP", f"nested deeper than {DEPTH_MAX} levels"
-    else:
-        return outcome
-    path = None if save is None else await save(text)
-    where = f"it is in {path}" if path else "return less, for it is not kept"
-    problem = RunProblem(code, f"The value is {what}; {where}.")
-    cut = Truncation(len(text), 0, path)
-    return replace(
-        outcome,
-        value=None,
-        # First of all, so that many others do not hide it.
-        problems=(problem, *outcome.problems),
-        truncated=(outcome.truncated or cut)._replace(value=cut),
-    )

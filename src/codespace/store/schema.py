@@ -100,6 +100,39 @@ APPROVALS = Table(
     ),
 )
 """Held calls. `arguments` and `summary` are gone once a hold has ended."""
+WORKS = Table(
+    "works",
+    METADATA,
+    Column("work_id", String, primary_key=True),
+    Column("workspace_id", String, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("state", String, nullable=False),
+    Column("queue_revision", BigInteger, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("closed_at", BigInteger),
+    Index("works_by_state", "state", "created_at"),
+)
+
+INTENTS = Table(
+    "intents",
+    METADATA,
+    Column("intent_id", String, primary_key=True),
+    Column("work_id", String, nullable=False),
+    Column("workspace_id", String, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("delivery", String, nullable=False),
+    Column("state", String, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("revision", BigInteger, nullable=False),
+    Column("place", BigInteger, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("changed_at", BigInteger, nullable=False),
+    Column("note", Text),
+    Index("intents_by_work", "work_id", "state", "place"),
+    Index("intents_by_place", "place"),
+    Index("intents_for_the_next", "workspace_id", "delivery", "state"),
+)
+"""The user's instructions. A place counts over all works, so that one that moves keeps its turn."""
 
 Migration = tuple[str, Callable[[Connection], None]]
 
@@ -180,10 +213,47 @@ def _create_approvals(connection: Connection) -> None:
     tables.create_all(connection, checkfirst=False)
 
 
+def _create_works(connection: Connection) -> None:
+    tables = MetaData()
+    Table(
+        "works",
+        tables,
+        Column("work_id", String, primary_key=True),
+        Column("workspace_id", String, nullable=False),
+        Column("title", Text, nullable=False),
+        Column("state", String, nullable=False),
+        Column("queue_revision", BigInteger, nullable=False),
+        Column("created_at", BigInteger, nullable=False),
+        Column("closed_at", BigInteger),
+        Index("works_by_state", "state", "created_at"),
+    )
+    Table(
+        "intents",
+        tables,
+        Column("intent_id", String, primary_key=True),
+        Column("work_id", String, nullable=False),
+        Column("workspace_id", String, nullable=False),
+        Column("kind", String, nullable=False),
+        Column("delivery", String, nullable=False),
+        Column("state", String, nullable=False),
+        Column("body", Text, nullable=False),
+        Column("revision", BigInteger, nullable=False),
+        Column("place", BigInteger, nullable=False),
+        Column("created_at", BigInteger, nullable=False),
+        Column("changed_at", BigInteger, nullable=False),
+        Column("note", Text),
+        Index("intents_by_work", "work_id", "state", "place"),
+        Index("intents_by_place", "place"),
+        Index("intents_for_the_next", "workspace_id", "delivery", "state"),
+    )
+    tables.create_all(connection, checkfirst=False)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     ("create operations", _create_operations),
     ("create script values", _create_script_values),
     ("create approvals", _create_approvals),
+    ("create works", _create_works),
 )
 """In order; the number of a migration is its place, counted from 1. Only ever append."""
 

@@ -144,7 +144,9 @@ class Confirming(World):
             mutates=lambda params: params.text != "harmless",
             known=self.known,
         )
-        return Dispatcher(Toolbox([tool]), {place.workspace_id: place for place in places}, hold)
+        return Dispatcher(
+            Toolbox([tool]), {place.workspace_id: place for place in places}, hold=hold
+        )
 
 
 WRITE = {"workspace_id": "writable", "text": "hi", "approved": True}

@@ -31,7 +31,7 @@ what it printed reach you. `code` is the body of an async function: `return`, to
 rejects with a ToolError (`code`, `message`, `details`). `text(value)` and `console.log` print;
 `args` is the input; `store(key, value)` and `load(key)` keep JSON between runs; `searchTools(text)`
 finds tools. There is no network, no file, no timer and no import but through tools. Plain
-JavaScript only, no TypeScript.
+JavaScript only, no TypeScript. With `work_id`, results have `coordination.pending_user_items`.
 
 Example: const {paths} = await tools.find({glob: "**/*.py"});
 const files = await Promise.all(paths.map(path => tools.read({path})));
@@ -193,6 +193,7 @@ class CodemodeTools:
                 description=DESCRIPTION + self.scripts.declarations(),
                 nulls=True,
                 show=blocks,
+                of_work=True,
             ),
             define(
                 "codemode_status",
@@ -228,6 +229,7 @@ class CodemodeTools:
                 None if params.run_key is None else RunKey(params.run_key),
                 params.timeout_ms,
                 params.max_output_chars,
+                work_id=call.work_id,
             ),
         )
         return _result(await self.scripts.wait(record, params.wait_ms, call.report))

@@ -149,6 +149,7 @@ class FileTools:
                 self.read,
                 title="Read a file",
                 idempotent=True,
+                of_work=True,
             ),
             define(
                 "find",
@@ -158,6 +159,7 @@ class FileTools:
                 self.find,
                 title="Find files by name",
                 idempotent=True,
+                of_work=True,
             ),
             define(
                 "grep",
@@ -167,6 +169,7 @@ class FileTools:
                 self.grep,
                 title="Search file contents",
                 idempotent=True,
+                of_work=True,
             ),
         ]
 

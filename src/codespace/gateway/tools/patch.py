@@ -60,6 +60,8 @@ class ApplyPatchResult(Result):
     """This is the recorded result of an earlier call with the same key."""
     files: list[str]
     changes: list[ChangeResult]
+    work_id: str | None = None
+    """The work that the call named."""
 
 
 class OperationStatusParams(Params):
@@ -121,6 +123,7 @@ class PatchTools:
                 takes_lease=True,
                 mutates=lambda params: not params.check_only,
                 known=self.recorded,
+                of_work=True,
             ),
             define(
                 "operation_status",
@@ -155,12 +158,12 @@ class PatchTools:
         so that a lost answer can be asked for again. A refusal says the nearest place and the
         first line that differs.
         """
-        return _applied(await self.patches.apply(call.permitted, _request(params)))
+        return _applied(await self.patches.apply(call.permitted, _request(params)), call)
 
     async def recorded(self, params: ApplyPatchParams, call: Call) -> ApplyPatchResult | None:
         """Return what the ledger holds under the patch's key; a replay is never held."""
         outcome = await self.patches.recorded(call.permitted, _request(params))
-        return None if outcome is None else _applied(outcome)
+        return None if outcome is None else _applied(outcome, call)
 
     async def operation_status(
         self, params: OperationStatusParams, call: Call
@@ -209,13 +212,14 @@ def _request(params: ApplyPatchParams) -> PatchRequest:
     )
 
 
-def _applied(outcome: PatchOutcome) -> ApplyPatchResult:
+def _applied(outcome: PatchOutcome, call: Call) -> ApplyPatchResult:
     return ApplyPatchResult(
         status=outcome.status.value,
         operation_id=outcome.operation_id,
         replayed=outcome.replayed,
         files=list(outcome.files),
         changes=[_change(change) for change in outcome.changes],
+        work_id=call.work_id,
     )
 
 

@@ -155,6 +155,7 @@ class ProcessTools:
                 takes_lease=True,
                 mutates=lambda _: True,
                 known=self.refused_anyway,
+                of_work=True,
             ),
             define(
                 "read_process",
@@ -164,6 +165,7 @@ class ProcessTools:
                 self.read_process,
                 title="Read a process's output",
                 idempotent=True,
+                of_work=True,
             ),
             define(
                 "process_status",
@@ -173,6 +175,7 @@ class ProcessTools:
                 self.process_status,
                 title="Look at a process",
                 idempotent=True,
+                of_work=True,
             ),
             define(
                 "write_stdin",

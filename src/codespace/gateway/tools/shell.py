@@ -58,6 +58,7 @@ class ShellTools:
                 takes_lease=True,
                 mutates=lambda _: True,
                 known=self.refused_anyway,
+                of_work=True,
             )
         ]
 
