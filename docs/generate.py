@@ -24,7 +24,7 @@ BEGIN, END = "<!-- generated: {} -->", "<!-- end of generated -->"
 HEAD = ["| name | type | meaning |", "| --- | --- | --- |"]
 INTRODUCTION = """Generated from the code by `just docs`. Every tool answers with structured
 content, and with the same JSON as text up to 256 KiB. An error is `isError: true` with
-`{code, message, details?, operation_id?}`; unknown arguments are ignored."""
+`{code, message, details?, operation_id?, approval_id?}`; unknown arguments are ignored."""
 Schema = Mapping[str, object]
 
 

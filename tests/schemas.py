@@ -54,10 +54,15 @@ def values(schema: Schema) -> st.SearchStrategy[object]:
         case "object" if "properties" in schema:
             return _objects(schema)
         case "object":
-            inner = cast("Schema", schema.get("additionalProperties", ANYTHING))
-            return st.dictionaries(_texts({}), values(inner), max_size=3).map(lambda made: made)
+            inner = values(_members(schema))
+            return st.dictionaries(_texts({}), inner, max_size=3).map(lambda made: made)
         case kind:
             raise NotImplementedError(kind)
+
+
+def _members(schema: Schema) -> Schema:
+    inner = schema.get("additionalProperties", ANYTHING)
+    return ANYTHING if inner is True else cast("Schema", inner)
 
 
 def _objects(schema: Schema) -> st.SearchStrategy[object]:
@@ -72,6 +77,8 @@ def _objects(schema: Schema) -> st.SearchStrategy[object]:
 
 
 def _texts(schema: Schema) -> st.SearchStrategy[object]:
+    if "enum" in schema:
+        return st.sampled_from(cast("list[object]", schema["enum"]))
     if "pattern" in schema:
         return st.from_regex(str(schema["pattern"]).replace("$", r"\Z"))
     least, most = (cast("int", schema.get(key, 0)) for key in ("minLength", "maxLength"))

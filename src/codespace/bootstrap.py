@@ -13,11 +13,13 @@ import anyio
 import anyio.to_thread
 
 from codespace.adapters.ungrouped import ungrouped
+from codespace.domain.approval import Resolver
 from codespace.domain.errors import CodeSpaceError, from_body
 from codespace.domain.ids import ProcessId, WorkspaceId
 from codespace.domain.limits import Limits
 from codespace.domain.tool import Json
 from codespace.domain.workspace import Workspace
+from codespace.gateway.approvals import Approvals, OperatorAccess
 from codespace.gateway.dispatch import Dispatcher, Outcome
 from codespace.gateway.leases import Leases
 from codespace.gateway.patches import Patches
@@ -26,20 +28,26 @@ from codespace.gateway.recovery import recover
 from codespace.gateway.script_values import KeptValues, owner_of
 from codespace.gateway.scripts import ScriptParts, Scripts
 from codespace.gateway.shell import Shell
+from codespace.gateway.stops import Stops
 from codespace.gateway.toolbox import Toolbox
+from codespace.gateway.tools.approvals import ApprovalTools
 from codespace.gateway.tools.codemode import CodemodeTools
 from codespace.gateway.tools.files import FileTools
 from codespace.gateway.tools.patch import PatchTools
 from codespace.gateway.tools.process import ProcessTools
 from codespace.gateway.tools.shell import ShellTools
+from codespace.gateway.tools.steering import SteeringTools
 from codespace.gateway.tools.workspace import WorkspaceTools
+from codespace.gateway.works import Works
 from codespace.runner.api import Runner, RunnerLostError
 from codespace.runner.local import LocalRunner
 from codespace.runner.uds import UdsRunner
 from codespace.settings import Loaded, Settings, SettingsError
+from codespace.store.approvals import Holds
 from codespace.store.engine import Store
 from codespace.store.operations import Operations
 from codespace.store.values import ScriptValues
+from codespace.store.works import Most, WorkRecords
 from codespace.workspace.directory import register
 
 log = logging.getLogger(__name__)
@@ -48,7 +56,14 @@ VERSION = version("codespace")
 FILE_THREADS = 8
 OUTPUT_THREADS = 4
 
+FOR_SCRIPTS = ("steer_status", "steer_claim_next", "steer_complete")
+"""A work is opened and closed by whoever runs scripts for it."""
+
 MEMORY_WARNING = "no operations_db is set: the ledger is in memory, and nothing survives a restart"
+
+NOBODY_GRANTS = (
+    "approvals_granted_by is operator, and nobody can grant: that takes HTTP with a token"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +75,9 @@ class Gateway:
     runner: Runner
     limits: Limits
     scripts: Scripts
+    approvals: Approvals
+    works: Works
+    stops: Stops
 
     @property
     def toolbox(self) -> Toolbox:
@@ -98,6 +116,8 @@ async def open_gateway(
     workspaces = _register(loaded.settings)
     if transports and loaded.settings.operations_db is None:
         log.warning(MEMORY_WARNING)
+    if transports and _nobody_grants(loaded.settings, workspaces, transports):
+        log.warning(NOBODY_GRANTS)
     async with AsyncExitStack() as ending:
         store = Store(loaded.settings.operations_db, durable=durable)
         ending.callback(store.close)
@@ -109,9 +129,21 @@ async def open_gateway(
         ending.push_async_callback(runner.close)
         leases = Leases(partial(_is_live, runner))
         patches = Patches(operations, leases, limits, now_ms=_now_ms, mint=_mint, durable=durable)
+        works = _works(store, limits)
+        await works.load()
         async with ungrouped(anyio.create_task_group()) as tasks:
             files = anyio.CapacityLimiter(FILE_THREADS)
             outputs = anyio.CapacityLimiter(OUTPUT_THREADS)
+            approvals = Approvals(
+                Holds(store),
+                lambda: dispatcher,
+                workspaces,
+                leases,
+                limits,
+                now_ms=_now_ms,
+                mint=_mint,
+                operator=OperatorAccess(known=loaded.settings.http_token is not None),
+            )
             processes = Processes(runner, leases, limits, loaded.environment, _mint)
             own = Toolbox(
                 [
@@ -131,29 +163,43 @@ async def open_gateway(
                 ]
             )
 
+            steering = SteeringTools(works).tools()
+
             async def call_of_a_script(name: str, arguments: Json, *, owned: bool) -> Outcome:
                 return await dispatcher.call(name, arguments, owned=owned)
 
             scripts = Scripts(
                 ScriptParts(
-                    tools=own,
+                    tools=[*own, *(tool for tool in steering if tool.name in FOR_SCRIPTS)],
                     call=call_of_a_script,
                     store_of=partial(_values, ScriptValues(store)),
                     tasks=tasks,
                     threads=files,
                     mint=_mint,
                     now_ms=_now_ms,
+                    hand_back=works.hand_back,
                 ),
                 run_limits,
             )
-            toolbox = Toolbox([*own, *CodemodeTools(scripts, workspaces).tools()])
-            dispatcher = Dispatcher(toolbox, workspaces)
+            toolbox = Toolbox(
+                [
+                    *own,
+                    *ApprovalTools(approvals).tools(),
+                    *CodemodeTools(scripts, workspaces).tools(),
+                    *steering,
+                ]
+            )
+            dispatcher = Dispatcher(toolbox, workspaces, works, approvals.required)
+            stops = Stops(works, processes, scripts.cancel_of)
             try:
-                yield Gateway(dispatcher, workspaces, runner, limits, scripts)
+                yield Gateway(
+                    dispatcher, workspaces, runner, limits, scripts, approvals, works, stops
+                )
             finally:
                 with anyio.CancelScope(shield=True):
                     await scripts.close()
                     await runner.close()
+                    await approvals.drain()
                     await patches.drain()
                 tasks.cancel_scope.cancel()
 
@@ -168,8 +214,22 @@ async def _open_runner(loaded: Loaded, limits: Limits) -> Runner:
     return await LocalRunner.open(limits=limits)
 
 
+def _works(store: Store, limits: Limits) -> Works:
+    most = Most(limits.works_open_max, limits.intents_max)
+    return Works(WorkRecords(store, most), _now_ms, _mint, limits.works_listed_max)
+
+
 def _values(values: ScriptValues, workspace_id: WorkspaceId) -> KeptValues:
     return KeptValues(values, owner_of(workspace_id))
+
+
+def _nobody_grants(
+    settings: Settings, workspaces: Mapping[WorkspaceId, Workspace], transports: tuple[str, ...]
+) -> bool:
+    reserved = any(
+        workspace.approvals_granted_by is Resolver.OPERATOR for workspace in workspaces.values()
+    )
+    return reserved and (settings.http_token is None or "http" not in transports)
 
 
 def _limits(settings: Settings) -> Limits:
@@ -193,6 +253,7 @@ def _register(settings: Settings) -> dict[WorkspaceId, Workspace]:
             profile=workspace.profile,
             network=workspace.network,
             approvals=workspace.approvals,
+            approvals_granted_by=workspace.approvals_granted_by or settings.approvals_granted_by,
             environment=workspace.environment,
         )
     return workspaces

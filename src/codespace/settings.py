@@ -12,6 +12,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from codespace.domain.approval import Resolver
 from codespace.domain.attribute_docs import Described
 from codespace.domain.errors import CodeSpaceError
 from codespace.domain.ids import WorkspaceId
@@ -43,7 +44,9 @@ class WorkspaceSettings(_Strict):
     network: Annotated[Network, Field(strict=False)] = Network.RESTRICTED
     """`restricted` or `enabled`. `workspace_info` says whether anything enforces it."""
     approvals: Annotated[Approvals, Field(strict=False)] = Approvals.OFF
-    """`off`. This version refuses `confirm`, since it has no confirmations."""
+    """`off`, or `confirm`: patches and commands wait until somebody grants them."""
+    approvals_granted_by: Annotated[Resolver | None, Field(strict=False)] = None
+    """As the setting of the same name below has it, for this workspace."""
     environment: Annotated[Environment, Field(strict=False)] = Environment.HOST
     """`host`, or `linux-container`, for which every file and process tool is refused so far."""
 
@@ -56,19 +59,14 @@ class WorkspaceSettings(_Strict):
             raise ValueError("takes a directory that exists")
         return root
 
-    @field_validator("approvals")
-    @classmethod
-    def _has_no_confirmations(cls, approvals: Approvals) -> Approvals:
-        if approvals is not Approvals.OFF:
-            raise ValueError("takes 'off': this version has no confirmations")
-        return approvals
-
 
 class Settings(_Strict):
     """Everything that the operator decides."""
 
     workspaces: dict[str, WorkspaceSettings] = Field(default_factory=dict, min_length=1)
     """The directories that clients may select, by the operator's own names."""
+    approvals_granted_by: Annotated[Resolver, Field(strict=False)] = Resolver.CALLER
+    """Who grants held calls: `caller`, the MCP client as well, or only the `operator`."""
     operations_db: str | None = Field(default=None, min_length=1)
     """A file for the ledger, in no workspace. Unset: in memory, and nothing survives a restart."""
     http_host: str = "127.0.0.1"
@@ -239,7 +237,7 @@ def _require_separation(
 
 
 _NUMBERS = {"http_port": int, "process_timeout_secs": float, "max_processes": int}
-_TEXTS = ("operations_db", "http_host", "http_token", "runner", "log_level")
+_TEXTS = ("approvals_granted_by", "operations_db", "http_host", "http_token", "runner", "log_level")
 _LISTS = ("http_allowed_hosts", "process_environment_pass")
 _SWITCH = "http_allow_insecure_bind"
 _SWITCHES = {"1": True, "true": True, "0": False, "false": False}

@@ -20,7 +20,7 @@ from codespace.domain.errors import ErrorCode
 from contract.answers import Json, Reply
 
 TEXT_MAX_BYTES = 256 * 1024
-ERROR_FIELDS = {"code", "message", "details", "operation_id"}
+ERROR_FIELDS = {"code", "message", "details", "operation_id", "approval_id"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Session:
         require_one_body(answer)
         return answer
 
-    async def call(self, tool: str, **arguments: object) -> Reply:
+    async def call(self, tool: str, /, **arguments: object) -> Reply:
         """Call a tool that must answer with a result."""
         answer = await self.ask(tool, arguments)
         reply = Reply(cast("Json", answer.structured_content))

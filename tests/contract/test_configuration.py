@@ -198,13 +198,15 @@ def test_a_bad_root_or_file_is_refused_at_start_by_name(
 
 
 @pytest.mark.requirement("workspaces.approvals")
-def test_confirmations_are_refused_at_start_rather_than_not_asked_for(
-    tmp_path: Path, root: Path, refused_start: RefusedStart
+def test_confirmations_are_asked_for_only_where_the_operator_wants_them(
+    tmp_path: Path, root: Path
 ) -> None:
     file = write_config(
         tmp_path / "codespace.json", {"demo": {"root": str(root), "approvals": "confirm"}}
     )
-    assert "workspaces.demo.approvals" in refused_start("--config", str(file))
+    settings = load(config=str(file), environ={}).settings
+    assert settings.workspaces["demo"].approvals.value == "confirm"
+    assert settings.approvals_granted_by.value == "caller"
     off = load(path=str(root), environ={}).settings.workspaces["default"]
     assert off.approvals.value == "off"
 

@@ -101,8 +101,9 @@ def patch_world(
     database: str | None = None,
     limits: Limits | None = None,
     durable: bool = False,
+    first: int = 1,
 ) -> Generator[PatchWorld]:
-    """Make a world around `root`; ids are `op-1`, `op-2` and so on."""
+    """Make a world around `root`; ids are `op-1`, `op-2` and so on, from `first`."""
     root.mkdir(exist_ok=True)
     store = Store(database, durable=durable)
     try:
@@ -113,7 +114,7 @@ def patch_world(
             return process_id in live
 
         leases = Leases(is_live)
-        numbers = itertools.count(1)
+        numbers = itertools.count(first)
         calls = Syscalls() if faults is None else FailingSyscalls(faults)
         patches = Patches(
             operations,

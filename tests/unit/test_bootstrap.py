@@ -9,9 +9,16 @@ import anyio
 import pytest
 
 from codespace import bootstrap
-from codespace.bootstrap import FILE_THREADS, MEMORY_WARNING, VERSION, Gateway, open_gateway
+from codespace.bootstrap import (
+    FILE_THREADS,
+    MEMORY_WARNING,
+    NOBODY_GRANTS,
+    VERSION,
+    Gateway,
+    open_gateway,
+)
 from codespace.domain.errors import CodeSpaceError, ErrorCode
-from codespace.domain.ids import ProcessId
+from codespace.domain.ids import ProcessId, WorkspaceId
 from codespace.domain.limits import Limits
 from codespace.domain.tool import Json
 from codespace.gateway.dispatch import UnknownToolError
@@ -23,6 +30,7 @@ from doubles.fake_runner import FakeRunner, unknown_process
 
 pytestmark = pytest.mark.anyio
 
+DEFAULT = WorkspaceId("default")
 ADD = "*** Begin Patch\n*** Add File: new.txt\n+hello\n*** End Patch"
 
 
@@ -158,6 +166,37 @@ async def test_a_server_without_a_ledger_warns_that_nothing_survives(
         pass
     assert [record.getMessage() for record in caplog.records] == [MEMORY_WARNING]
     assert caplog.records[0].levelno == logging.WARNING
+
+
+@pytest.mark.parametrize(
+    ("served", "token", "granted_by", "warns"),
+    [
+        ("stdio", True, "operator", True),
+        ("http", False, "operator", True),
+        ("http", True, "operator", False),
+        ("stdio", False, "caller", False),
+    ],
+)
+async def test_a_server_on_which_nobody_can_grant_says_so(
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    *,
+    served: str,
+    token: bool,
+    granted_by: str,
+    warns: bool,
+) -> None:
+    settings = loaded(
+        below(tmp_path, "root"),
+        operations_db=str(tmp_path / "ledger.db"),
+        approvals_granted_by=granted_by,
+        http_token="t" * 16 if token else None,
+    )
+    async with open_gateway(settings, transports=(served,)) as gateway:
+        told = gateway.workspaces[DEFAULT].approvals_granted_by
+        assert told.value == granted_by
+        assert gateway.approvals.operator.known is token
+    assert [record.getMessage() for record in caplog.records] == [NOBODY_GRANTS] * warns
 
 
 @pytest.mark.parametrize("served", [("stdio",), ()])

@@ -269,7 +269,12 @@ def test_a_file_that_holds_no_object_is_refused(tmp_path: Path, text: str) -> No
         ),
         ({"workspaces": {"demo": {"root": "/", "profile": "rw"}}}, "workspaces.demo.profile: "),
         ({"workspaces": {"demo": {"root": "/", "network": "on"}}}, "workspaces.demo.network: "),
-        ({"workspaces": {"demo": {"root": "/", "approvals": "confirm"}}}, "takes 'off'"),
+        ({"workspaces": {"demo": {"root": "/", "approvals": "ask"}}}, "workspaces.demo.approvals"),
+        ({"approvals_granted_by": "nobody"}, "approvals_granted_by"),
+        (
+            {"workspaces": {"demo": {"root": "/", "approvals_granted_by": "me"}}},
+            "workspaces.demo.approvals_granted_by",
+        ),
     ],
 )
 def test_a_bad_setting_is_refused_by_its_key(
@@ -327,6 +332,7 @@ def test_every_variable_is_a_setting(tmp_path: Path) -> None:
     settings = load(
         path=str(tmp_path),
         environ={
+            "CODESPACE_APPROVALS_GRANTED_BY": "operator",
             "CODESPACE_OPERATIONS_DB": "ledger.db",
             "CODESPACE_HTTP_HOST": "0.0.0.0",
             "CODESPACE_HTTP_PORT": "0",
@@ -341,6 +347,7 @@ def test_every_variable_is_a_setting(tmp_path: Path) -> None:
         },
     ).settings
     assert settings.model_dump(exclude={"workspaces", "codemode"}) == {
+        "approvals_granted_by": "operator",
         "operations_db": "ledger.db",
         "http_host": "0.0.0.0",
         "http_port": 0,

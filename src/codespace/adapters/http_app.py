@@ -1,4 +1,4 @@
-"""The HTTP server: `/mcp` behind the guard, and an orderly end."""
+"""The HTTP server: `/mcp` and the inbox behind the guard, and an orderly end."""
 
 import contextlib
 import socket
@@ -19,6 +19,7 @@ from codespace.adapters.http_protocol import GRANTED, Patience, protocol_for
 from codespace.domain.limits import Limits
 
 MCP_PATH = "/mcp"
+INBOX_PREFIX = "/inbox/"
 STREAM_END_SECONDS = 3
 
 
@@ -40,14 +41,21 @@ class HttpServer:
     stop: Callable[[], None]
 
 
-def build_app(manager: StreamableHTTPSessionManager, access: Access) -> ASGIApp:
+def build_app(
+    manager: StreamableHTTPSessionManager, access: Access, inbox: ASGIApp | None = None
+) -> ASGIApp:
     """Return the ASGI application. Every route is inside the guard."""
     mcp = OneAnswer(StreamableHTTPASGIApp(manager))
     nothing = PlainTextResponse("Not Found", 404)
 
     async def route(scope: Scope, receive: Receive, send: Send) -> None:
         # A router with its middleware would be a twentieth of a call, for one path.
-        await (mcp if scope["path"] == MCP_PATH else nothing)(scope, receive, send)
+        if scope["path"] == MCP_PATH:
+            await mcp(scope, receive, send)
+        elif inbox is not None and scope["path"].startswith(INBOX_PREFIX):
+            await inbox(scope, receive, send)
+        else:
+            await nothing(scope, receive, send)
 
     return Guard(route, access)
 
@@ -78,6 +86,8 @@ async def serve_http(
     access: Access,
     limits: Limits,
     patience: Patience = GRANTED,
+    *,
+    inbox: ASGIApp | None = None,
 ) -> AsyncGenerator[None]:
     """Serve on `listener` for as long as the block runs, and close it."""
     manager = StreamableHTTPSessionManager(
@@ -86,7 +96,7 @@ async def serve_http(
         max_sessions=patience.sessions,
     )
     config = uvicorn.Config(
-        build_app(manager, access),
+        build_app(manager, access, inbox),
         http=protocol_for(
             patience
         ),  # of h11: httptools keeps blanks behind header values, which the protocol refuses

@@ -86,7 +86,7 @@ def wire_tool(tool: Tool) -> types.Tool:
         annotations=types.ToolAnnotations(
             title=tool.title,
             read_only_hint=reads,
-            destructive_hint=not reads,
+            destructive_hint=not reads and tool.effect is not Effect.STEER,
             idempotent_hint=tool.idempotent,
             # A command can reach whatever the operator's network lets it reach.
             open_world_hint=tool.effect in (Effect.EXECUTE, Effect.SCRIPT),

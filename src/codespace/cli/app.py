@@ -52,6 +52,12 @@ app.command(
 app.command("codespace.cli.call:tools", name="tools", help="List the tools.")
 app.command("codespace.cli.run:run", name="run", help="Run a script that calls tools.")
 app.command("codespace.cli.stored:stored", name="stored", help="What scripts keep between runs.")
+app.command(
+    "codespace.cli.approvals:approvals",
+    name="approvals",
+    help="Grant or deny calls that a running gateway holds.",
+)
+app.command("codespace.cli.inbox:inbox", name="inbox", help="Steer agents at work.")
 app.command("codespace.cli.doctor:doctor", name="doctor", help="Say what works on this machine.")
 app.command("codespace.cli.demo:demo", name="demo", help="Walk through what it does, for real.")
 

@@ -32,6 +32,9 @@ class Flags:
     """What the operator can say to every command."""
 
     config: Annotated[str | None, Parameter(help="JSON or TOML file with the settings.")] = None
+    approvals_granted_by: Annotated[
+        str | None, Parameter(help="Who grants held calls: `caller` or `operator`.")
+    ] = None
     operations_db: Annotated[
         str | None, Parameter(help="File for the ledger; without it, nothing survives a restart.")
     ] = None

@@ -17,6 +17,8 @@ from codespace.adapters import mcp_server
 from codespace.adapters.http_app import listen, serve_http
 from codespace.adapters.http_guard import access_for
 from codespace.adapters.in_flight import InFlight
+from codespace.adapters.inbox_http import InboxApp
+from codespace.adapters.inbox_routes import Inbox, approval_routes
 from codespace.adapters.stdio import converse, stdio_streams
 from codespace.bootstrap import VERSION, Gateway, open_gateway
 from codespace.cli.flags import CommandFlags, Directory, Flags, ServerFlags, load_settings
@@ -96,10 +98,18 @@ async def _http(loaded: Loaded) -> None:
         server = mcp_server.build(
             gateway.dispatcher, version=VERSION, limits=gateway.limits, in_flight=in_flight
         )
-        async with serve_http(server, listener, access, gateway.limits):
+        async with serve_http(server, listener, access, gateway.limits, inbox=_inbox(gateway)):
             _announce(host, port, guarded=settings.http_token is not None)
             await stop.wait()
             await _wind_down(gateway, in_flight)
+
+
+def _inbox(gateway: Gateway) -> InboxApp:
+    return InboxApp(
+        [*Inbox(gateway.works, gateway.stops).routes(), *approval_routes(gateway.approvals)],
+        version=VERSION,
+        body_max_bytes=gateway.limits.inbox_body_max_bytes,
+    )
 
 
 async def _wind_down(gateway: Gateway, in_flight: InFlight) -> None:

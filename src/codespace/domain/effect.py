@@ -13,3 +13,5 @@ class Effect(StrEnum):
     EXECUTE = "execute"
     SCRIPT = "script"
     """Runs a script; what its calls can change is judged call by call."""
+    STEER = "steer"
+    """Changes the gateway's own records of works; touches no file and no process of a workspace."""

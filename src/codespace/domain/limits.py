@@ -48,3 +48,10 @@ class Limits:
     bash_output_max_bytes: int = 50 * KIB
     bash_output_max_lines: int = 2_000
     bash_full_output_max_bytes: int = 64 * MIB
+    active_approvals_max: int = 100
+    work_title_max_chars: int = 200
+    works_open_max: int = 10_000
+    intent_max_chars: int = 64 * KIB
+    intents_max: int = 1_000
+    works_listed_max: int = 500
+    inbox_body_max_bytes: int = MIB

@@ -2,20 +2,29 @@
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TypedDict, TypeVar, Unpack, cast, get_args
+from typing import Generic, TypedDict, TypeVar, Unpack, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic.json_schema import models_json_schema
 from pydantic_core import ErrorDetails
 
 from codespace.domain.attribute_docs import Described
+from codespace.domain.coordination import (
+    ARGUMENT,
+    ARGUMENT_SCHEMA,
+    FIELD,
+    FIELD_SCHEMA,
+    Coordination,
+    named_work,
+)
 from codespace.domain.effect import Effect
 from codespace.domain.errors import CodeSpaceError, ErrorCode
-from codespace.domain.ids import WorkspaceId
+from codespace.domain.ids import WorkId, WorkspaceId
 from codespace.domain.near import near
+from codespace.domain.unicode_text import broken_text
 from codespace.domain.workspace import Workspace
 
 Json = Mapping[str, object]
@@ -83,11 +92,13 @@ class Call:
         report: tells whoever waits how far the work is; `None` when nobody wants to know.
         owned: the caller is a script: what a call has begun ends when the call is cancelled. A
             client that goes away, in contrast, changes nothing.
+        work_id: the open work that the call is part of.
     """
 
     workspace: Workspace | None = None
     report: Report | None = None
     owned: bool = False
+    work_id: WorkId | None = None
 
     @property
     def permitted(self) -> Workspace:
@@ -99,10 +110,24 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class BoundCall:
-    """Valid arguments, ready to run once policy agreed to `workspace_id`."""
+    """Valid arguments, ready to run once policy agreed to `workspace_id`, in an open work.
+
+    Attributes:
+        workspace_id: where the call is to happen.
+        run: makes the call.
+        work_id: the work that it is a part of.
+        mutates: whether this very call waits for a confirmation, where the operator wants one.
+        known: says what is known without doing anything: the recorded result of the same call, a
+            refusal that is certain, or `None`. Such a call is never held.
+        given: the arguments with their defaults, and without those that the tool does not know.
+    """
 
     workspace_id: WorkspaceId | None
     run: Callable[[Call], Awaitable[Json]]
+    work_id: WorkId | None = None
+    mutates: bool = False
+    known: Callable[[Call], Awaitable[Json | None]] | None = None
+    given: Callable[[], Json] = dict
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +161,11 @@ class Tool:
     search_words: str = ""
 
 
-class ToolOptions(TypedDict, total=False):
+P = TypeVar("P", bound=Params)
+R = TypeVar("R", bound=Result)
+
+
+class ToolOptions(TypedDict, Generic[P, R], total=False):
     """What can be said of a tool of ours beside the rest; see `Tool`.
 
     Attributes:
@@ -146,6 +175,9 @@ class ToolOptions(TypedDict, total=False):
         search_words: as `Tool` has it.
         description: in place of the handler's docstring.
         nulls: a field without a value is in the result as `null`, not left out.
+        of_work: it takes `work_id`, and its result then has `coordination`.
+        mutates: as `BoundCall` has it, for these arguments; no call does when it is left out.
+        known: as `BoundCall` has it.
     """
 
     idempotent: bool
@@ -154,10 +186,9 @@ class ToolOptions(TypedDict, total=False):
     search_words: str
     description: str
     nulls: bool
-
-
-P = TypeVar("P", bound=Params)
-R = TypeVar("R", bound=Result)
+    of_work: bool
+    mutates: Callable[[P], bool]
+    known: Callable[[P, Call], Awaitable[R | None]]
 
 
 def define(
@@ -168,33 +199,48 @@ def define(
     handler: Callable[[P, Call], Awaitable[R]],
     *,
     title: str,
-    **options: Unpack[ToolOptions],
+    **options: Unpack[ToolOptions[P, R]],
 ) -> Tool:
     """Make a tool of ours. The handler's docstring is the tool's description."""
-    nulls = options.get("nulls", False)
+    nulls, of_work = options.get("nulls", False), options.get("of_work", False)
+    mutates, recorded = options.get("mutates"), options.get("known")
+
+    def told(result: R) -> Json:
+        return result.model_dump(mode="json", by_alias=True, exclude_none=not nulls)
 
     def bind(arguments: Json) -> BoundCall:
         try:
             checked = params.model_validate(arguments)
         except ValidationError as error:
-            raise invalid_argument(name, error, _unmeant(params, arguments)) from None
+            taken = {*params.model_fields, ARGUMENT} if of_work else params.model_fields
+            raise invalid_argument(name, error, _unmeant(taken, arguments)) from None
         _require_unicode(name, vars(checked))
+        work_id = _work(name, arguments) if of_work else None
 
         async def run(call: Call) -> Json:
-            return (await handler(checked, call)).model_dump(
-                mode="json", by_alias=True, exclude_none=not nulls
-            )
+            return told(await handler(checked, call))
+
+        async def known(call: Call) -> Json | None:
+            result = None if recorded is None else await recorded(checked, call)
+            return None if result is None else told(result)
 
         named = cast("str | None", getattr(checked, "workspace_id", None))
-        return BoundCall(None if named is None else WorkspaceId(named), run)
+        return BoundCall(
+            None if named is None else WorkspaceId(named),
+            run,
+            work_id,
+            mutates=mutates is not None and mutates(checked),
+            known=known,
+            given=lambda: checked.model_dump(mode="json"),
+        )
 
     return Tool(
         name=name,
         effect=effect,
         title=title,
         description=options.get("description") or inspect.getdoc(handler) or "",
-        input_schema=params.model_json_schema(),
-        output_schema=_output_schema(result),
+        input_schema=_input_schema(params, of_work=of_work),
+        output_schema=_output_schema(result, of_work=of_work),
         idempotent=options.get("idempotent", False),
         bind=bind,
         takes_lease=options.get("takes_lease", False),
@@ -228,11 +274,11 @@ def _problem(item: ErrorDetails, unmeant: Sequence[str]) -> str:
     return f"{said}; {_place((mistaken[0],))!r} is no argument of it" if mistaken else said
 
 
-def _unmeant(params: type[Params], arguments: object) -> list[str]:
+def _unmeant(known: Container[str], arguments: object) -> list[str]:
     if not isinstance(arguments, Mapping):
         return []
     given = islice(map(str, cast("Json", arguments)), PROBLEMS_MAX)
-    return [name for name in given if name not in params.model_fields]
+    return [name for name in given if name not in known]
 
 
 def _misfit(tool: str, problems: list[dict[str, str]]) -> CodeSpaceError:
@@ -256,63 +302,37 @@ def _admits_integer(annotation: object) -> bool:
 
 def _require_unicode(tool: str, arguments: Json) -> None:
     # JSON can carry half a surrogate pair; UTF-8, and so every file, pipe and database, cannot.
-    broken = None if _all_unicode(arguments) else _broken_text((), arguments)
+    broken = broken_text(arguments)
     if broken is not None:
         problem = "Text should be valid Unicode, without lone surrogates"
         raise _misfit(tool, [{"path": _place(broken), "problem": problem}])
 
 
-def _all_unicode(arguments: Json) -> bool:
-    waiting: list[object] = [arguments]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, str):
-            if not _is_unicode(value):
-                return False
-        elif isinstance(value, dict):
-            members = cast("dict[object, object]", value)
-            waiting += members
-            waiting += members.values()
-        elif isinstance(value, list):
-            waiting += cast("list[object]", value)
-        elif isinstance(value, Mapping):
-            return False  # nothing that came as JSON: looked at closely
-    return True
-
-
-def _broken_text(place: tuple[int | str, ...], value: object) -> tuple[int | str, ...] | None:
-    if isinstance(value, str):
-        return None if _is_unicode(value) else place
-    items: Iterable[tuple[int | str, object]]
-    if isinstance(value, Mapping):
-        pairs = cast("Mapping[str, object]", value).items()
-        # A key is looked at, too.
-        items = [(key, part) for key, item in pairs for part in (key, item)]
-    elif isinstance(value, list):
-        items = enumerate(cast("list[object]", value))
-    else:
-        return None
-    for key, part in items:
-        if (found := _broken_text((*place, key), part)) is not None:
-            return found
-    return None
-
-
-def _is_unicode(text: str) -> bool:
-    if text.isascii():
-        return True
+def _work(tool: str, arguments: Json) -> WorkId | None:
     try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+        work_id = named_work(arguments)
+    except TypeError:
+        problem = "Input should be a valid string"
+        raise _misfit(tool, [{"path": ARGUMENT, "problem": problem}]) from None
+    _require_unicode(tool, {ARGUMENT: work_id})
+    return work_id
 
 
-def _output_schema(result: type[Result]) -> Json:
+def _input_schema(params: type[Params], *, of_work: bool) -> Json:
+    schema = params.model_json_schema()
+    if of_work:
+        schema["properties"][ARGUMENT] = dict(ARGUMENT_SCHEMA)
+    return schema
+
+
+def _output_schema(result: type[Result], *, of_work: bool) -> Json:
     # Some clients validate an error result against the output schema, too: the root admits both.
+    parts = [result, ToolError, *([Coordination] if of_work else [])]
     refs, definitions = models_json_schema(
-        [(result, "serialization"), (ToolError, "serialization")], ref_template="#/$defs/{model}"
+        [(part, "serialization") for part in parts], ref_template="#/$defs/{model}"
     )
+    if of_work:
+        definitions["$defs"][result.__name__]["properties"][FIELD] = dict(FIELD_SCHEMA)
     return {
         "type": "object",
         "anyOf": [refs[(result, "serialization")], refs[(ToolError, "serialization")]],

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from codespace.domain.approval import Resolver
 from codespace.domain.ids import WorkspaceId
 
 
@@ -57,3 +58,4 @@ class Workspace:
     network: Network = Network.RESTRICTED
     approvals: Approvals = Approvals.OFF
     environment: Environment = Environment.HOST
+    approvals_granted_by: Resolver = Resolver.CALLER

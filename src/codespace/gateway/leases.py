@@ -70,6 +70,16 @@ class Leases:
             holder = self._held.get(workspace_id)
         return holder
 
+    async def require_free(self, workspace_id: WorkspaceId) -> None:
+        """Return when nobody holds the lease now; it may be taken in the next instant.
+
+        Raises:
+            CodeSpaceError: WORKSPACE_BUSY.
+        """
+        holder = await self.holder(workspace_id)
+        if holder is not None:
+            raise _busy(holder)
+
     async def _hold(self, workspace_id: WorkspaceId, wanted: Holder) -> None:
         holder = await self.holder(workspace_id)
         if holder is not None:

@@ -113,6 +113,23 @@ class Patches:
             changes=record.changes,
         )
 
+    async def recorded(self, workspace: Workspace, request: PatchRequest) -> PatchOutcome | None:
+        """Return what is known under the request's key, or on its way; `None` for a new request.
+
+        Raises:
+            CodeSpaceError: OPERATION_KEY_CONFLICT, the recorded refusal or failure, or
+                LIMIT_EXCEEDED for what `apply` would refuse before everything else.
+        """
+        self._require_limits(request)
+        key = request.operation_key
+        if key is None:
+            return None
+        if (workspace.workspace_id, key, None) not in self._flights and not await self._in_thread(
+            self.operations.find_by_key, key, workspace.workspace_id
+        ):
+            return None
+        return await self.apply(workspace, request)
+
     async def status(
         self,
         *,

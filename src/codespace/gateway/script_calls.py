@@ -1,7 +1,7 @@
 """The calls of one script on the one path of every call, with the patience that a script needs."""
 
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, cast
 
@@ -9,12 +9,19 @@ import anyio
 
 from codespace.codemode.tool import Invocation, ToolError
 from codespace.domain.errors import ErrorCode
-from codespace.domain.ids import RunId, WorkspaceId
+from codespace.domain.ids import IntentId, RunId, WorkId, WorkspaceId
 from codespace.domain.tool import Json
 from codespace.gateway.dispatch import Outcome
 
 FIRST_PAUSE_SECONDS = 0.01
 LONGEST_PAUSE_SECONDS = 0.2
+
+HandBack = Callable[[IntentId], Awaitable[None]]
+"""Puts an instruction of the user that a script had claimed back into its queue."""
+
+
+async def keep(intent_id: IntentId) -> None:
+    """Hand nothing back: there are no works."""
 
 
 class CallTool(Protocol):
@@ -34,13 +41,16 @@ class ScriptCalls:
         run_id: whose calls these are.
         workspace_id: stands where a call names no workspace.
         busy_wait_ms: how long a call waits for a lease that somebody outside the run holds.
+        work_id: stands where a call names no work.
     """
 
     call: CallTool
     run_id: RunId
     workspace_id: WorkspaceId
     busy_wait_ms: int
+    work_id: WorkId | None = None
     _processes: set[str] = field(default_factory=set[str], init=False)
+    _claimed: set[IntentId] = field(default_factory=set[IntentId], init=False)
 
     async def __call__(self, invocation: Invocation) -> object:
         """Make one call; wait for the workspace's lease where it needs it.
@@ -67,10 +77,17 @@ class ScriptCalls:
                 raise _refusal(outcome.body) from None
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
+    async def hand_back(self, how: HandBack) -> None:
+        """Hand back what the run has claimed of the user's instructions and not completed."""
+        while self._claimed:
+            await how(self._claimed.pop())
+
     def _completed(self, invocation: Invocation) -> Json:
         given = dict(invocation.arguments)
         if given.get("workspace_id") is None and _works_in_one(invocation):
             given["workspace_id"] = self.workspace_id
+        if given.get("work_id") is None and _takes(invocation, "work_id"):
+            given["work_id"] = self.work_id
         if given.get("operation_key") is None and _takes(invocation, "patch"):
             # Settles later, by the ledger, whether the patch of this very call was applied.
             given["operation_key"] = f"{self.run_id}:{invocation.call_no}"
@@ -81,6 +98,13 @@ class ScriptCalls:
         process_id = body.get("process_id")
         if isinstance(process_id, str) and invocation.tool.serialize is not None:
             self._processes.add(process_id)
+        match invocation.tool.name, body:
+            case "steer_claim_next", {"item": {"intent_id": str(intent_id)}}:
+                self._claimed.add(IntentId(intent_id))
+            case "steer_complete", {"intent_id": str(intent_id)}:
+                self._claimed.discard(IntentId(intent_id))
+            case _:
+                pass
         return body
 
 
@@ -108,8 +132,8 @@ def _holder(body: Json) -> str | None:
 
 
 def _refusal(body: Json) -> ToolError:
+    ids = {name: body[name] for name in ("operation_id", "approval_id") if name in body}
     details = body.get("details")
-    if body.get("operation_id") is not None:
-        given = cast("Json", details or {})
-        details = {**given, "operation_id": body["operation_id"]}
+    if ids:
+        details = {**cast("Json", details or {}), **ids}
     return ToolError(str(body["code"]), str(body["message"]), details)

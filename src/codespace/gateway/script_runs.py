@@ -8,7 +8,7 @@ import anyio
 from codespace.codemode.outcome import CallCounts, CallState, Outcome, Progress, RunStatus
 from codespace.codemode.run import Run
 from codespace.domain.errors import CodeSpaceError, ErrorCode
-from codespace.domain.ids import RunId, RunKey, WorkspaceId
+from codespace.domain.ids import RunId, RunKey, WorkId, WorkspaceId
 
 ENDED_KEPT = 200
 ENDED_KEPT_MS = 60 * 60 * 1_000
@@ -40,6 +40,7 @@ class RunRecord:
     fingerprint: str
     started_ms: int
     scope: Scope | None = None
+    work_id: WorkId | None = None
     run: Run | None = None
     outcome: Outcome | None = None
     ended_ms: int = 0

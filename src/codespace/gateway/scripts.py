@@ -4,7 +4,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import anyio
@@ -12,28 +12,24 @@ import anyio.abc
 import anyio.to_thread
 
 from codespace.codemode.discovery import Catalogue
-from codespace.codemode.encoding import encoded_by
-from codespace.codemode.json_text import text_of_json
-from codespace.codemode.json_values import DEPTH_MAX, is_too_deep
 from codespace.codemode.outcome import (
     ErrorKind,
     Outcome,
     Progress,
     RunError,
-    RunProblem,
     RunStatus,
-    Truncation,
 )
 from codespace.codemode.sandbox import Sandbox
 from codespace.codemode.source import SourceError, read_source
 from codespace.codemode.store import Store
 from codespace.domain.effect import Effect
 from codespace.domain.errors import CodeSpaceError, ErrorCode
-from codespace.domain.ids import RUN_PREFIX, RunId, RunKey, WorkspaceId
+from codespace.domain.ids import RUN_PREFIX, RunId, RunKey, WorkId, WorkspaceId
 from codespace.domain.run_limits import RunLimits
 from codespace.domain.tool import Report, Tool
 from codespace.domain.workspace import Root, Workspace
-from codespace.gateway.script_calls import CallTool, ScriptCalls
+from codespace.gateway.script_calls import CallTool, HandBack, ScriptCalls, keep
+from codespace.gateway.script_outcomes import fitting, size, without_nesting
 from codespace.gateway.script_runs import RunRecord, ScriptRuns
 from codespace.gateway.script_tools import brief, script_tool
 from codespace.policy.permissions import permits
@@ -45,9 +41,6 @@ REPORT_SECONDS = 0.25
 END_SECONDS = 5.0
 QUEUED_FOR_EACH = 8
 """So many runs may wait for each that may run."""
-OF_SCRIPTS = ("codemode", "codemode_status", "codemode_cancel")
-"""The tools that scripts do not have."""
-
 Watch = Callable[[Progress], None]
 
 
@@ -55,7 +48,8 @@ Watch = Callable[[Progress], None]
 class ScriptOrder:
     """What a client asks for. Times are milliseconds; `None` stands for the operator's limit.
 
-    `whole_value`: whoever asks is no model and takes a value of any length and depth.
+    `whole_value`: whoever asks is no model and takes a value of any length and depth. `work_id`
+    is of no account for which request it is.
     """
 
     code: str
@@ -64,6 +58,7 @@ class ScriptOrder:
     timeout_ms: int | None = None
     max_output_chars: int | None = None
     whole_value: bool = False
+    work_id: WorkId | None = None
 
     def fingerprint(self) -> str:
         """Return what tells this order from any other."""
@@ -91,6 +86,7 @@ class ScriptParts:
         threads: limits the threads that write files.
         mint: makes an unguessable id from its prefix.
         now_ms: Unix time in milliseconds.
+        hand_back: puts back what a script had claimed of the user's instructions.
     """
 
     tools: Iterable[Tool]
@@ -100,6 +96,7 @@ class ScriptParts:
     threads: anyio.CapacityLimiter
     mint: Callable[[str], str]
     now_ms: Callable[[], int]
+    hand_back: HandBack = keep
 
 
 class Scripts:
@@ -134,6 +131,7 @@ class Scripts:
             fingerprint,
             self._parts.now_ms(),
             scope,
+            order.work_id,
         )
         self._runs.add(record)
         self._parts.tasks.start_soon(self._live, record, workspace, order, watch)
@@ -163,6 +161,15 @@ class Scripts:
         """End a run, and return what it came to."""
         record.cancel()
         return await self.wait(record, int(END_SECONDS * 1000))
+
+    async def cancel_of(self, work_id: WorkId) -> None:
+        """End the runs of a work, and wait until they have ended."""
+        mine = [record for record in self._runs.under_way if record.work_id == work_id]
+        for record in mine:
+            record.cancel()
+        with anyio.move_on_after(END_SECONDS):
+            for record in mine:
+                await record.ended.wait()
 
     def declarations(self) -> str:
         """Return what scripts may call as TypeScript, for who writes them."""
@@ -202,33 +209,39 @@ class Scripts:
             error = RunError(ErrorKind.ENGINE, "EngineError", "The gateway failed; see its log.")
             outcome = Outcome(RunStatus.FAILED, error=error, run_id=record.run_id)
         finally:
-            self._runs.end(record, outcome, chars=_size(outcome), now_ms=self._parts.now_ms())
+            self._runs.end(record, outcome, chars=size(outcome), now_ms=self._parts.now_ms())
 
     async def _execute(
         self, record: RunRecord, workspace: Workspace, order: ScriptOrder, watch: Watch | None
     ) -> Outcome:
         sandbox = self._sandbox(workspace)
+        calls = ScriptCalls(
+            self._parts.call,
+            record.run_id,
+            workspace.workspace_id,
+            self.limits.mutation_wait_ms,
+            order.work_id,
+        )
         run = await sandbox.prepare(
             order.code,
             args=order.args,
             timeout=None if order.timeout_ms is None else order.timeout_ms / 1000,
             max_output_chars=order.max_output_chars,
-            dispatch=ScriptCalls(
-                self._parts.call,
-                record.run_id,
-                workspace.workspace_id,
-                self.limits.mutation_wait_ms,
-            ),
+            dispatch=calls,
             progress=partial(_tell, record, watch),
             run_id=record.run_id,
         )
         record.run = run
         if record.cancelled:
             run.cancel()
-        outcome = _without_nesting(await run.execute())
+        ended = await run.execute()
+        if ended.status is not RunStatus.COMPLETED:
+            # Nobody will read what a script had taken and did not come to tell.
+            await calls.hand_back(self._parts.hand_back)
+        outcome = without_nesting(ended)
         if order.whole_value:
             return outcome
-        return await _fitting(
+        return await fitting(
             outcome, order.shown_chars(self.limits.output_chars), self._saver(workspace)
         )
 
@@ -270,42 +283,3 @@ def _tell(record: RunRecord, watch: Watch | None, progress: Progress) -> None:
     record.tell(progress)
     if watch is not None:
         watch(progress)
-
-
-def _size(outcome: Outcome) -> int:
-    return len(outcome.text) + (0 if outcome.value is None else len(text_of_json(outcome.value)))
-
-
-def _without_nesting(outcome: Outcome) -> Outcome:
-    """Say to a script that called one of the tools of scripts why there is none in it."""
-    error = outcome.error
-    if error is None or not any(f"unknown tool '{name}'" in error.message for name in OF_SCRIPTS):
-        return outcome
-    why = f"{error.message}; a script cannot run or look at scripts: do its work right here"
-    return replace(outcome, error=error._replace(message=why))
-
-
-async def _fitting(
-    outcome: Outcome, most: int, save: Callable[[str], Awaitable[str | None]] | None
-) -> Outcome:
-    """Put a value that is too much for a model or its client into a file, and say so."""
-    value = outcome.value
-    text = "" if value is None else (await encoded_by(text_of_json, value)).decode()
-    if len(text) > most:
-        code, what = "VALUE_TOO_LONG", f"{len(text)} characters of JSON, more than {most}"
-        what += " (max_output_chars)"
-    elif is_too_deep(outcome.value):
-        code, what = "VALUE_TOO_DEEP", f"nested deeper than {DEPTH_MAX} levels"
-    else:
-        return outcome
-    path = None if save is None else await save(text)
-    where = f"it is in {path}" if path else "return less, for it is not kept"
-    problem = RunProblem(code, f"The value is {what}; {where}.")
-    cut = Truncation(len(text), 0, path)
-    return replace(
-        outcome,
-        value=None,
-        # First of all, so that many others do not hide it.
-        problems=(problem, *outcome.problems),
-        truncated=(outcome.truncated or cut)._replace(value=cut),
-    )

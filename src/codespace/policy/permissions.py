@@ -4,7 +4,7 @@ from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.tool import Effect
 from codespace.domain.workspace import Environment, Profile, Workspace
 
-_NEEDS_NOTHING = frozenset({Effect.INSPECT, Effect.SCRIPT})
+_NEEDS_NOTHING = frozenset({Effect.INSPECT, Effect.SCRIPT, Effect.STEER})
 _NEEDS_WRITE = frozenset({Effect.WRITE, Effect.EXECUTE})
 
 

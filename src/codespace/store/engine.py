@@ -78,11 +78,15 @@ class Store:
                     self._raw.execute("ROLLBACK")
 
     @contextmanager
-    def write(self) -> Generator[Connection]:
-        """One write transaction in SQLAlchemy Core."""
+    def write(self, *, synced: bool = True) -> Generator[Connection]:
+        """One write transaction in SQLAlchemy Core.
+
+        One that is not `synced` survives the end of this process, and a power cut only once the
+        next synced one is durable: for what may be lost as long as nothing was built on it.
+        """
         with self._writing:
             try:
-                with self._writer.begin() as connection:
+                with self._syncing(synced=synced), self._writer.begin() as connection:
                     yield connection
             except SQLAlchemyError as error:
                 raise _failed(error) from error
@@ -120,6 +124,17 @@ class Store:
             self._raw.close()
             if self._lock is not None:
                 self._lock.release()
+
+    @contextmanager
+    def _syncing(self, *, synced: bool) -> Generator[None]:
+        if synced or not self.durable:
+            yield
+            return
+        self._raw.execute("PRAGMA synchronous = NORMAL")
+        try:
+            yield
+        finally:
+            self._raw.execute("PRAGMA synchronous = FULL")
 
     def _open(self, path: str) -> None:
         try:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     Connection,
     Index,
@@ -18,6 +19,7 @@ from sqlalchemy import (
     insert,
     inspect,
     select,
+    text,
 )
 
 APPLICATION_ID = 0x436F6453
@@ -71,6 +73,67 @@ SCRIPT_VALUES = Table(
 )
 """What scripts keep between runs, as JSON texts."""
 
+APPROVALS = Table(
+    "approvals",
+    METADATA,
+    Column("approval_id", String, primary_key=True),
+    Column("workspace_id", String, nullable=False),
+    Column("root", String, nullable=False),
+    Column("tool", String, nullable=False),
+    Column("fingerprint", String, nullable=False),
+    Column("digest", String, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("arguments", Text),
+    Column("summary", Text),
+    Column("state", String, nullable=False),
+    Column("resolved_at", BigInteger),
+    Column("resolved_by", String),
+    Column("finished_at", BigInteger),
+    Column("outcome", Text),
+    Column("is_error", Boolean),
+    Index("approvals_by_state", "state"),
+    Index(
+        "approvals_active_once",
+        "fingerprint",
+        unique=True,
+        sqlite_where=text("state IN ('pending', 'granted', 'resuming')"),
+    ),
+)
+"""Held calls. `arguments` and `summary` are gone once a hold has ended."""
+WORKS = Table(
+    "works",
+    METADATA,
+    Column("work_id", String, primary_key=True),
+    Column("workspace_id", String, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("state", String, nullable=False),
+    Column("queue_revision", BigInteger, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("closed_at", BigInteger),
+    Index("works_by_state", "state", "created_at"),
+)
+
+INTENTS = Table(
+    "intents",
+    METADATA,
+    Column("intent_id", String, primary_key=True),
+    Column("work_id", String, nullable=False),
+    Column("workspace_id", String, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("delivery", String, nullable=False),
+    Column("state", String, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("revision", BigInteger, nullable=False),
+    Column("place", BigInteger, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("changed_at", BigInteger, nullable=False),
+    Column("note", Text),
+    Index("intents_by_work", "work_id", "state", "place"),
+    Index("intents_by_place", "place"),
+    Index("intents_for_the_next", "workspace_id", "delivery", "state"),
+)
+"""The user's instructions. A place counts over all works, so that one that moves keeps its turn."""
+
 Migration = tuple[str, Callable[[Connection], None]]
 
 
@@ -119,9 +182,78 @@ def _create_script_values(connection: Connection) -> None:
     tables.create_all(connection, checkfirst=False)
 
 
+def _create_approvals(connection: Connection) -> None:
+    tables = MetaData()
+    Table(
+        "approvals",
+        tables,
+        Column("approval_id", String, primary_key=True),
+        Column("workspace_id", String, nullable=False),
+        Column("root", String, nullable=False),
+        Column("tool", String, nullable=False),
+        Column("fingerprint", String, nullable=False),
+        Column("digest", String, nullable=False),
+        Column("created_at", BigInteger, nullable=False),
+        Column("arguments", Text),
+        Column("summary", Text),
+        Column("state", String, nullable=False),
+        Column("resolved_at", BigInteger),
+        Column("resolved_by", String),
+        Column("finished_at", BigInteger),
+        Column("outcome", Text),
+        Column("is_error", Boolean),
+        Index("approvals_by_state", "state"),
+        Index(
+            "approvals_active_once",
+            "fingerprint",
+            unique=True,
+            sqlite_where=text("state IN ('pending', 'granted', 'resuming')"),
+        ),
+    )
+    tables.create_all(connection, checkfirst=False)
+
+
+def _create_works(connection: Connection) -> None:
+    tables = MetaData()
+    Table(
+        "works",
+        tables,
+        Column("work_id", String, primary_key=True),
+        Column("workspace_id", String, nullable=False),
+        Column("title", Text, nullable=False),
+        Column("state", String, nullable=False),
+        Column("queue_revision", BigInteger, nullable=False),
+        Column("created_at", BigInteger, nullable=False),
+        Column("closed_at", BigInteger),
+        Index("works_by_state", "state", "created_at"),
+    )
+    Table(
+        "intents",
+        tables,
+        Column("intent_id", String, primary_key=True),
+        Column("work_id", String, nullable=False),
+        Column("workspace_id", String, nullable=False),
+        Column("kind", String, nullable=False),
+        Column("delivery", String, nullable=False),
+        Column("state", String, nullable=False),
+        Column("body", Text, nullable=False),
+        Column("revision", BigInteger, nullable=False),
+        Column("place", BigInteger, nullable=False),
+        Column("created_at", BigInteger, nullable=False),
+        Column("changed_at", BigInteger, nullable=False),
+        Column("note", Text),
+        Index("intents_by_work", "work_id", "state", "place"),
+        Index("intents_by_place", "place"),
+        Index("intents_for_the_next", "workspace_id", "delivery", "state"),
+    )
+    tables.create_all(connection, checkfirst=False)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     ("create operations", _create_operations),
     ("create script values", _create_script_values),
+    ("create approvals", _create_approvals),
+    ("create works", _create_works),
 )
 """In order; the number of a migration is its place, counted from 1. Only ever append."""
 

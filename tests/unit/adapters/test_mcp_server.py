@@ -119,6 +119,16 @@ def test_what_a_tool_shows_takes_the_place_of_the_json() -> None:
 # Descriptions.
 
 
+def test_steering_changes_something_and_destroys_nothing() -> None:
+    hints = mcp_server.wire_tool(tool(Effect.STEER, idempotent=False)).annotations
+    assert hints is not None
+    assert (hints.read_only_hint, hints.destructive_hint, hints.open_world_hint) == (
+        False,
+        False,
+        False,
+    )
+
+
 @pytest.mark.parametrize(
     ("effect", "reads", "reaches_out"),
     [

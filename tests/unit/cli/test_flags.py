@@ -37,7 +37,7 @@ def test_flags_that_were_not_given_are_no_settings(tmp_path: Path) -> None:
 
 def test_flags_that_were_given_are_settings(tmp_path: Path) -> None:
     (tmp_path / "token").write_text(f"{TOKEN}\n", encoding="utf-8")
-    flags = Flags(operations_db="x.db", log_level="ERROR")
+    flags = Flags(approvals_granted_by="operator", operations_db="x.db", log_level="ERROR")
     commands = CommandFlags(
         process_timeout_secs=2, max_processes=3, process_environment_pass=("CI",)
     )
@@ -52,6 +52,7 @@ def test_flags_that_were_given_are_settings(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     settings = load_settings(str(tmp_path / "root"), flags, commands, server).settings
     assert settings.model_dump(exclude={"workspaces", "process_environment", "codemode"}) == {
+        "approvals_granted_by": "operator",
         "operations_db": "x.db",
         "http_host": "::1",
         "http_port": 0,

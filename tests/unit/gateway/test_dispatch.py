@@ -13,8 +13,15 @@ import pytest
 from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.ids import WorkspaceId
 from codespace.domain.tool import BoundCall, Call, Effect, Json, Params, Result, define
-from codespace.domain.workspace import Profile, Root, Workspace
-from codespace.gateway.dispatch import Dispatcher, Outcome, UnknownToolError, workspace_not_found
+from codespace.domain.workspace import Approvals, Profile, Root, Workspace
+from codespace.gateway.dispatch import (
+    Admitted,
+    Dispatcher,
+    Hold,
+    Outcome,
+    UnknownToolError,
+    workspace_not_found,
+)
 from codespace.gateway.toolbox import Toolbox
 
 pytestmark = pytest.mark.anyio
@@ -105,6 +112,92 @@ async def test_a_tool_may_show_its_result_in_another_way_and_never_its_refusal(
     assert outcome.body == {"text": "hi"}
     world.failure = CodeSpaceError(ErrorCode.TIMEOUT, "Late.")
     assert (await dispatcher.call("read", {"text": "hi"})).shown is None
+
+
+async def held(admitted: Admitted) -> CodeSpaceError:
+    """Keep nothing, and say what was to be kept."""
+    given = dict(admitted.bound.given())
+    return CodeSpaceError(ErrorCode.APPROVAL_REQUIRED, "Held.", details=given, approval_id="appr-1")
+
+
+@dataclass(slots=True)
+class Confirming(World):
+    """A tool whose calls wait, unless its text is `harmless`; `recorded` is what is known of it."""
+
+    recorded: Said | None = None
+    order: list[str] = field(default_factory=list[str])
+
+    async def known(self, params: Anything, call: Call) -> Said | None:
+        self.order.append("known")
+        return self.recorded
+
+    def dispatcher(self, *, hold: Hold | None = held, confirm: bool = True) -> Dispatcher:
+        approvals = Approvals.CONFIRM if confirm else Approvals.OFF
+        places = [replace(place, approvals=approvals) for place in (WRITABLE, READ_ONLY)]
+        tool = define(
+            "write",
+            Effect.WRITE,
+            Anything,
+            Said,
+            self.say,
+            title="write",
+            mutates=lambda params: params.text != "harmless",
+            known=self.known,
+        )
+        return Dispatcher(
+            Toolbox([tool]), {place.workspace_id: place for place in places}, hold=hold
+        )
+
+
+WRITE = {"workspace_id": "writable", "text": "hi", "approved": True}
+
+
+async def test_a_call_that_has_to_be_confirmed_is_held_with_its_valid_arguments() -> None:
+    world = Confirming()
+    outcome = await world.dispatcher().call("write", WRITE)
+    assert outcome.body == {
+        "code": "APPROVAL_REQUIRED",
+        "message": "Held.",
+        "details": {"workspace_id": "writable", "text": "hi"},
+        "approval_id": "appr-1",
+    }
+    assert (world.calls, world.order) == ([], ["known"])
+
+
+async def test_arguments_then_policy_then_what_is_recorded_come_before_a_hold() -> None:
+    world = Confirming()
+    dispatcher = world.dispatcher()
+    for given, code in (
+        ({"workspace_id": 1}, "INVALID_ARGUMENT"),
+        ({"workspace_id": "none"}, "WORKSPACE_NOT_FOUND"),
+        ({"workspace_id": "read-only"}, "UNAUTHORIZED"),
+    ):
+        assert code_of(await dispatcher.call("write", given)) == code
+    assert world.order == []
+    world.recorded = Said(text="before")
+    assert await dispatcher.call("write", WRITE) == Outcome({"text": "before"}, is_error=False)
+    assert world.calls == []
+
+
+async def test_a_call_that_need_not_wait_is_not_asked_for_what_is_recorded() -> None:
+    world = Confirming()
+    assert not (await world.dispatcher().call("write", {**WRITE, "text": "harmless"})).is_error
+    assert not (await world.dispatcher(confirm=False).call("write", WRITE)).is_error
+    assert world.order == []
+
+
+async def test_a_confirmed_call_runs_under_the_policy_of_now() -> None:
+    world = Confirming()
+    assert not (await world.dispatcher().confirmed("write", WRITE)).is_error
+    refused = await world.dispatcher().confirmed("write", {"workspace_id": "read-only"})
+    assert code_of(refused) == "UNAUTHORIZED"
+    assert len(world.calls) == 1
+
+
+async def test_where_nobody_keeps_calls_one_that_has_to_be_confirmed_is_not_made() -> None:
+    world = Confirming()
+    assert code_of(await world.dispatcher(hold=None).call("write", WRITE)) == "INTERNAL"
+    assert world.calls == []
 
 
 async def test_large_arguments_do_not_hold_up_the_event_loop(world: World) -> None:

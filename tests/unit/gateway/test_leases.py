@@ -117,3 +117,14 @@ async def test_the_holder_is_known(world: World) -> None:
     holder = await world.leases.holder(DEMO)
     assert holder is not None
     assert holder.id == PATCH
+
+
+async def test_who_only_looks_takes_nothing(world: World) -> None:
+    await world.leases.require_free(DEMO)
+    await world.leases.hold_for_patch(DEMO, PATCH)
+    with pytest.raises(CodeSpaceError) as caught:
+        await world.leases.require_free(DEMO)
+    assert caught.value.code is ErrorCode.WORKSPACE_BUSY
+    await world.leases.require_free(OTHER)
+    world.leases.release(DEMO, PATCH)
+    await world.leases.require_free(DEMO)

@@ -17,7 +17,7 @@ from codespace.domain.ids import OperationId, OperationKey, ProcessId, Workspace
 from codespace.domain.limits import Limits
 from codespace.domain.operation import version_of
 from codespace.domain.patch import PatchStatus
-from codespace.gateway.patches import Patches, PatchRequest
+from codespace.gateway.patches import Patches, PatchOutcome, PatchRequest
 from codespace.workspace.directory import register
 from doubles.failing_ledger import FailingOperations
 from doubles.failing_syscalls import Call, Faults
@@ -437,3 +437,27 @@ def _is_directory(
 ) -> bool:
     nodes = [tree[name] for tree in (before, after) if name in tree]
     return all(node[0] == "directory" for node in nodes)
+
+
+async def recorded(world: PatchWorld, text: str, key: str | None) -> PatchOutcome | None:
+    request = PatchRequest(text, operation_key=None if key is None else OperationKey(key))
+    return await world.patches.recorded(world.workspace, request)
+
+
+async def test_what_is_known_under_a_key_is_told_and_nothing_is_done(world: PatchWorld) -> None:
+    assert await recorded(world, CHANGE, None) is None
+    assert await recorded(world, CHANGE, "k") is None
+    assert world.recorded() == []
+    outcome = await world.apply(CHANGE, key="k")
+    assert await recorded(world, CHANGE, "k") == replace(outcome, replayed=True)
+    with pytest.raises(CodeSpaceError) as caught:
+        await recorded(world, CHANGE + "\n", "k")
+    assert caught.value.code is ErrorCode.OPERATION_KEY_CONFLICT
+    assert len(world.recorded()) == 1
+
+
+async def test_a_request_on_its_way_is_waited_for(world: PatchWorld) -> None:
+    flying = asyncio.create_task(world.apply(CHANGE, key="k"))
+    await asyncio.sleep(0)
+    found = await recorded(world, CHANGE, "k")
+    assert found == replace(await flying, replayed=True)

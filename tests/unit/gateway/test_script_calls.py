@@ -8,7 +8,7 @@ import pytest
 from codespace.codemode import Tool, ToolError
 from codespace.codemode.tool import Arguments, Invocation
 from codespace.domain.errors import CodeSpaceError, ErrorCode
-from codespace.domain.ids import RunId, WorkspaceId
+from codespace.domain.ids import IntentId, RunId, WorkId, WorkspaceId
 from codespace.domain.tool import Json
 from codespace.gateway.dispatch import Outcome
 from codespace.gateway.script_calls import ScriptCalls
@@ -157,3 +157,38 @@ async def test_a_call_that_waits_ends_when_it_is_cancelled_and_says_that_it_did_
     with anyio.fail_after(20), pytest.raises(ToolError, match="WORKSPACE_BUSY"):
         with anyio.move_on_after(0.05):
             await calls(line, busy_wait_ms=9_000_000)(invocation())
+
+
+async def test_a_call_is_part_of_the_runs_work_where_the_tool_takes_one() -> None:
+    line = Line([DONE])
+    mine = ScriptCalls(line, RunId("run-1"), WorkspaceId("here"), 0, WorkId("work-1"))
+    await mine(invocation("work_id"))
+    await mine(invocation("work_id", work_id="work-2"))
+    await mine(invocation("work_id", work_id=None))
+    await mine(invocation())
+    asked = [arguments for _, arguments, _ in line.asked]
+    own, other = {"work_id": "work-1"}, {"work_id": "work-2"}
+    assert asked == [own, other, own, {}]
+
+
+async def test_what_was_claimed_and_not_completed_is_handed_back_once() -> None:
+    def took(intent_id: str) -> Outcome:
+        return Outcome({"item": {"intent_id": intent_id}}, is_error=False)
+
+    done = Outcome({"intent_id": "int-1"}, is_error=False)
+    nothing = Outcome({"item": None}, is_error=False)
+    run = calls(Line([took("int-1"), took("int-2"), nothing, done]))
+    claim, complete = (
+        Invocation(1, Tool(name, unused), {}, {}, 1)
+        for name in ("steer_claim_next", "steer_complete")
+    )
+    for each in (claim, claim, claim, complete):
+        await run(each)
+    back = list[IntentId]()
+
+    async def hand_back(intent_id: IntentId) -> None:
+        back.append(intent_id)
+
+    await run.hand_back(hand_back)
+    await run.hand_back(hand_back)
+    assert back == ["int-2"]

@@ -24,6 +24,7 @@ PERMITTED = {
     (CONTAINER, WRITE, Effect.INSPECT),
     # A script's calls are judged one by one.
     *itertools.product(Environment, Profile, [Effect.SCRIPT]),
+    *itertools.product(Environment, Profile, [Effect.STEER]),
 }
 
 

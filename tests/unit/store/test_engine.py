@@ -43,6 +43,18 @@ def test_a_durable_store_waits_for_the_disk(tmp_path: Path, durable: bool, level
     store.close()
 
 
+def test_only_a_write_that_need_not_wait_for_the_disk_does_not(tmp_path: Path) -> None:
+    store = Store(str(tmp_path / "ledger.db"))
+    for synced, level in ((False, 1), (True, 2), (False, 1)):
+        with store.write(synced=synced) as connection:
+            assert connection.execute(text("PRAGMA synchronous")).scalar_one() == level
+    with pytest.raises(StoreError), store.write(synced=False) as connection:
+        connection.execute(text("SELECT * FROM nothing"))
+    with store.append() as connection:
+        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+    store.close()
+
+
 def test_what_is_dropped_is_no_longer_in_the_file(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     store = Store(str(path))

@@ -83,7 +83,8 @@ def test_a_ledger_from_before_gets_the_table_and_keeps_what_it_has(tmp_path: Pat
     path = tmp_path / "ledger.db"
     Store(str(path)).close()
     old = sqlite3.connect(path)
-    old.execute("DROP TABLE script_values")
+    for table in ("script_values", "approvals", "works", "intents"):
+        old.execute(f"DROP TABLE {table}")
     old.execute("DELETE FROM schema_migrations WHERE number > 1")
     columns = [column.name for column in METADATA.tables["operations"].columns]
     old.execute(f"INSERT INTO operations VALUES ({', '.join('?' * len(columns))})", columns)

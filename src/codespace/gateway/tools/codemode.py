@@ -31,7 +31,7 @@ what it printed reach you. `code` is the body of an async function: `return`, to
 rejects with a ToolError (`code`, `message`, `details`). `text(value)` and `console.log` print;
 `args` is the input; `store(key, value)` and `load(key)` keep JSON between runs; `searchTools(text)`
 finds tools. There is no network, no file, no timer and no import but through tools. Plain
-JavaScript only, no TypeScript.
+JavaScript only, no TypeScript. With `work_id`, results have `coordination.pending_user_items`.
 
 Example: const {paths, truncated} = await tools.find({glob: "**/*.py", limit: 10000});
 if (truncated) console.warn("not all files were looked at");
@@ -196,6 +196,7 @@ class CodemodeTools:
                 description=DESCRIPTION + self.scripts.declarations(),
                 nulls=True,
                 show=blocks,
+                of_work=True,
             ),
             define(
                 "codemode_status",
@@ -231,6 +232,7 @@ class CodemodeTools:
                 None if params.run_key is None else RunKey(params.run_key),
                 params.timeout_ms,
                 params.max_output_chars,
+                work_id=call.work_id,
             ),
         )
         return _result(await self.scripts.wait(record, params.wait_ms, call.report))

@@ -150,6 +150,7 @@ class FileTools:
                 title="Read a file",
                 search_words="open show view load file",
                 idempotent=True,
+                of_work=True,
             ),
             define(
                 "find",
@@ -160,6 +161,7 @@ class FileTools:
                 title="Find files by name",
                 search_words="list folder directory",
                 idempotent=True,
+                of_work=True,
             ),
             define(
                 "grep",
@@ -170,6 +172,7 @@ class FileTools:
                 title="Search file contents",
                 search_words="search text",
                 idempotent=True,
+                of_work=True,
             ),
         ]
 

@@ -9,7 +9,7 @@ from codespace.domain.ids import OperationId, OperationKey, WorkspaceId
 from codespace.domain.limits import Limits
 from codespace.domain.patch import Change, PatchStatus
 from codespace.domain.tool import Call, Effect, Params, Result, Tool, define
-from codespace.gateway.patches import Patches, PatchRequest
+from codespace.gateway.patches import Patches, PatchOutcome, PatchRequest
 
 LIMITS = Limits()
 """The limits that the schemas name."""
@@ -60,6 +60,8 @@ class ApplyPatchResult(Result):
     """This is the recorded result of an earlier call with the same key."""
     files: list[str]
     changes: list[ChangeResult]
+    work_id: str | None = None
+    """The work that the call named."""
 
 
 class OperationStatusParams(Params):
@@ -121,6 +123,9 @@ class PatchTools:
                 search_words="edit change modify write create delete remove rename replace insert"
                 " save fix file",
                 takes_lease=True,
+                mutates=lambda params: not params.check_only,
+                known=self.recorded,
+                of_work=True,
             ),
             define(
                 "operation_status",
@@ -155,24 +160,12 @@ class PatchTools:
         `expected_versions`, and an `operation_key` so that a lost answer can be asked for again. A
         refusal says the nearest place and the first line that differs.
         """
-        outcome = await self.patches.apply(
-            call.permitted,
-            PatchRequest(
-                patch=params.patch,
-                expected_versions=dict(params.expected_versions),
-                operation_key=None
-                if params.operation_key is None
-                else OperationKey(params.operation_key),
-                check_only=params.check_only,
-            ),
-        )
-        return ApplyPatchResult(
-            status=outcome.status.value,
-            operation_id=outcome.operation_id,
-            replayed=outcome.replayed,
-            files=list(outcome.files),
-            changes=[_change(change) for change in outcome.changes],
-        )
+        return _applied(await self.patches.apply(call.permitted, _request(params)), call)
+
+    async def recorded(self, params: ApplyPatchParams, call: Call) -> ApplyPatchResult | None:
+        """Return what the ledger holds under the patch's key; a replay is never held."""
+        outcome = await self.patches.recorded(call.permitted, _request(params))
+        return None if outcome is None else _applied(outcome, call)
 
     async def operation_status(
         self, params: OperationStatusParams, call: Call
@@ -209,6 +202,27 @@ class PatchTools:
             ],
             error=None if record.error is None else dict(record.error),
         )
+
+
+def _request(params: ApplyPatchParams) -> PatchRequest:
+    key = params.operation_key
+    return PatchRequest(
+        patch=params.patch,
+        expected_versions=dict(params.expected_versions),
+        operation_key=None if key is None else OperationKey(key),
+        check_only=params.check_only,
+    )
+
+
+def _applied(outcome: PatchOutcome, call: Call) -> ApplyPatchResult:
+    return ApplyPatchResult(
+        status=outcome.status.value,
+        operation_id=outcome.operation_id,
+        replayed=outcome.replayed,
+        files=list(outcome.files),
+        changes=[_change(change) for change in outcome.changes],
+        work_id=call.work_id,
+    )
 
 
 def _change(change: Change) -> ChangeResult:

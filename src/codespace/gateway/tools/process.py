@@ -10,7 +10,7 @@ from codespace.domain.ids import ProcessId
 from codespace.domain.limits import Limits
 from codespace.domain.sizes import JSON_INTEGER_MAX
 from codespace.domain.tool import Call, Effect, Params, Result, Tool, define
-from codespace.gateway.processes import CommandOptions, Processes
+from codespace.gateway.processes import CommandOptions, Processes, check_argv
 from codespace.runner.api import ProcessState
 
 LIMITS = Limits()
@@ -154,6 +154,9 @@ class ProcessTools:
                 title="Start a command",
                 search_words="run execute test build program background server",
                 takes_lease=True,
+                mutates=lambda _: True,
+                known=self.refused_anyway,
+                of_work=True,
             ),
             define(
                 "read_process",
@@ -163,6 +166,7 @@ class ProcessTools:
                 self.read_process,
                 title="Read a process's output",
                 idempotent=True,
+                of_work=True,
             ),
             define(
                 "process_status",
@@ -172,6 +176,7 @@ class ProcessTools:
                 self.process_status,
                 title="Look at a process",
                 idempotent=True,
+                of_work=True,
             ),
             define(
                 "write_stdin",
@@ -217,6 +222,10 @@ class ProcessTools:
         return ExecCommandResult(
             process_id=started.process_id, dispatch_status=started.dispatch_status
         )
+
+    async def refused_anyway(self, params: ExecCommandParams, call: Call) -> None:
+        """Refuse what no kernel could run, so that nobody is asked to confirm it."""
+        check_argv(params.command, self.limits)
 
     async def read_process(self, params: ReadProcessParams, call: Call) -> ReadProcessResult:
         """Return the output of a process from a cursor on; wait for something new if asked to.

@@ -7,7 +7,8 @@ from pydantic import Field
 
 from codespace.domain.sizes import JSON_INTEGER_MAX
 from codespace.domain.tool import Call, Effect, Params, Result, Tool, define
-from codespace.gateway.shell import Shell
+from codespace.gateway.processes import check_argv
+from codespace.gateway.shell import SHELL, Shell
 
 
 class BashParams(Params):
@@ -56,6 +57,9 @@ class ShellTools:
                 title="Run a shell command",
                 search_words="run command execute test build install program script terminal",
                 takes_lease=True,
+                mutates=lambda _: True,
+                known=self.refused_anyway,
+                of_work=True,
             )
         ]
 
@@ -78,3 +82,7 @@ class ShellTools:
             wall_time_seconds=round(outcome.wall_time_seconds, 3),
             process_id=outcome.process_id,
         )
+
+    async def refused_anyway(self, params: BashParams, call: Call) -> None:
+        """Refuse what no kernel could run, so that nobody is asked to confirm it."""
+        check_argv((*SHELL, params.command), self.shell.limits)

@@ -255,7 +255,7 @@ class WorkspaceTools:
             ),
             network=NetworkFacts(policy=workspace.network.value, enforcement="none"),
             approvals=workspace.approvals.value,
-            approvals_granted_by="caller",
+            approvals_granted_by=workspace.approvals_granted_by.value,
             limits={
                 **asdict(self.limits),
                 **{f"codemode_{name}": most for name, most in asdict(self.run_limits).items()},
