@@ -35,7 +35,10 @@ def test_another_level_and_anything_in_between_begin_a_new_text() -> None:
 
 def test_a_piece_above_the_limit_leaves_those_around_it_whole() -> None:
     code = "text('a'); text('b'); try { text('x'.repeat(2000)) } catch {} text('c'); text('d')"
-    assert told(code, limits=LIMITS) == [Text(Level.TEXT, "a\nb\nc\nd"), Returned(None, given=False)]
+    assert told(code, limits=LIMITS) == [
+        Text(Level.TEXT, "a\nb\nc\nd"),
+        Returned(None, given=False),
+    ]
 
 
 def test_a_piece_that_memory_has_no_room_for_leaves_those_before_it_whole() -> None:
