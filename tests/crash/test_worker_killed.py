@@ -276,6 +276,7 @@ def test_nothing_survives_a_killed_gateway_its_worker_least_of_all(
             text=True,
             env={
                 **os.environ,
+                "TMPDIR": str(tmp_path),  # killed as a worker comes, it leaves a dead socket there
                 "PYTHONPATH": os.pathsep.join([str(PROGRAMS.parent), *filter(None, sys.path)]),
             },
         )

@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import itertools
+import logging
+from collections.abc import Generator
 from typing import TypeVar
 
 import anyio
@@ -26,6 +28,11 @@ from codespace.runner.messages import (
 
 _UNDO_SECONDS = 20.0
 _LOOK_MS = 1_000
+ANSWER_SECONDS = 20.0
+"""How long an answer may take beyond the time that the request itself allows for."""
+_SECOND_LOOK_SECONDS = 2.0
+
+log = logging.getLogger(__name__)
 
 A = TypeVar("A", bound=Answer)
 
@@ -44,10 +51,11 @@ class Link:
         self._failed = False
         channel.listen(self._take)
 
-    async def ask(self, request: Request, kind: type[A]) -> A:
+    async def ask(self, request: Request, kind: type[A], *, wait_ms: int = 0) -> A:
         """Send a request and return its answer, which is of `kind`; a refusal is raised.
 
-        When the caller is cancelled the worker is told, and nobody waits for what it says.
+        When the caller is cancelled the worker is told, and nobody waits for what it says. A worker
+        that does not answer, long after the `wait_ms` that the request takes, is given up.
 
         Raises:
             CodeSpaceError: as the worker's runner does.
@@ -55,14 +63,15 @@ class Link:
         """
         number, coming = await self._send(request)
         try:
-            return self._checked(await coming, kind)
+            with self._patience(coming, wait_ms):
+                return self._checked(await coming, kind)
         except asyncio.CancelledError:
             await self._cancel(number)
             raise
         finally:
             self._waiting.pop(number, None)
 
-    async def start(self, request: StartRequest) -> None:
+    async def start(self, request: StartRequest, *, wait_ms: int = 0) -> None:
         """Start a command; when the caller is cancelled, return once nothing of it is left.
 
         Raises:
@@ -72,7 +81,8 @@ class Link:
         """
         number, coming = await self._send(request)
         try:
-            self._checked(await asyncio.shield(coming), Done)
+            with self._patience(coming, wait_ms):
+                self._checked(await asyncio.shield(coming), Done)
         except asyncio.CancelledError:
             await self._undo(number, coming, request.process_id)
             raise
@@ -103,6 +113,28 @@ class Link:
             raise
         return number, coming
 
+    @contextlib.contextmanager
+    def _patience(self, coming: asyncio.Future[Answer], wait_ms: int) -> Generator[None]:
+        loop = asyncio.get_running_loop()
+        timer: list[asyncio.TimerHandle] = []
+
+        def expire(again: float) -> None:
+            if coming.done():
+                return
+            if again:
+                # It may be this process that did not run: then the answer is there to be read.
+                timer[:] = [loop.call_later(again, expire, 0.0)]
+                return
+            log.error("the worker process does not answer; it is ended")
+            self._channel.end()
+
+        seconds = wait_ms / 1_000 + ANSWER_SECONDS
+        timer.append(loop.call_later(seconds, expire, _SECOND_LOOK_SECONDS))
+        try:
+            yield
+        finally:
+            timer[0].cancel()
+
     async def _cancel(self, number: int) -> None:
         with contextlib.suppress(RunnerLostError), anyio.CancelScope(shield=True):
             await self._channel.send(request_json(number, Cancel()))
@@ -117,7 +149,9 @@ class Link:
                 if not isinstance(await coming, Done):
                     return
                 await self.ask(Terminate(process_id), Done)
-                while (await self.ask(Status(process_id, _LOOK_MS), ProcessState)).running:
+                while (
+                    await self.ask(Status(process_id, _LOOK_MS), ProcessState, wait_ms=_LOOK_MS)
+                ).running:
                     pass
 
     def _take(self, message: Json) -> None:

@@ -119,31 +119,34 @@ class UdsRunner:
             CodeSpaceError: as `LocalRunner.start`; in every case nothing was started.
             RunnerLostError: it may have been started; by now, nothing of it is left.
         """
+        limit = self._terms.limits.process_start_ms
         worker = await self._at_hand()
         try:
-            await worker.link.start(request)
+            await worker.link.start(request, wait_ms=limit)
         except NotSentError:
-            await (await self._at_hand()).link.start(request)
+            await (await self._at_hand()).link.start(request, wait_ms=limit)
 
     async def read(
         self, process_id: ProcessId, cursor: int, *, max_bytes: int, wait_ms: int = 0
     ) -> OutputChunk:
         """Return output from `cursor` on; wait for something new or the end."""
         link = await self._of(process_id)
-        return await link.ask(Read(process_id, cursor, max_bytes, wait_ms), OutputChunk)
+        request = Read(process_id, cursor, max_bytes, wait_ms)
+        return await link.ask(request, OutputChunk, wait_ms=wait_ms)
 
     async def status(self, process_id: ProcessId, *, wait_ms: int = 0) -> ProcessState:
         """Return the state; wait for the end. A lost worker's process is not known any more."""
         link = await self._of(process_id)
         try:
-            return await link.ask(Status(process_id, wait_ms), ProcessState)
+            return await link.ask(Status(process_id, wait_ms), ProcessState, wait_ms=wait_ms)
         except RunnerLostError:
             # Whoever asks for a lease may rely on it: what was lost is gone, and not just unheard.
             raise _no_process() from None
 
     async def write(self, process_id: ProcessId, data: bytes, *, close: bool) -> None:
         """Write all of `data` to stdin within the limits, as `LocalRunner.write`."""
-        await (await self._of(process_id)).ask(Write(process_id, data, close), Done)
+        link, limit = await self._of(process_id), self._terms.limits.stdin_timeout_ms
+        await link.ask(Write(process_id, data, close), Done, wait_ms=limit)
 
     async def resize(self, process_id: ProcessId, rows: int, cols: int) -> None:
         """Set the size of a process's terminal, as `LocalRunner.resize`."""

@@ -5,6 +5,7 @@ Its loss in all its forms is in tests/crash/test_worker_killed.py.
 """
 
 import asyncio
+import dataclasses
 import os
 import signal
 from pathlib import Path
@@ -16,6 +17,7 @@ import uvloop
 from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.ids import ProcessId
 from codespace.runner.api import Containment, Runner, RunnerFacts, RunnerLostError
+from codespace.runner.handshake import Terms
 from codespace.runner.uds import UdsRunner
 from programs.running import (
     LIMITS,
@@ -231,6 +233,31 @@ async def test_a_worker_that_says_what_is_no_message_is_ended(
             await Commands(runner, root_at(tmp_path)).start("true")
         assert runner.worker_pid is None
     assert "the connection between gateway and worker ends" in caplog.text
+
+
+@pytest.mark.parametrize("asked", ["start", "status"])
+async def test_a_worker_that_does_not_answer_is_given_up_and_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, asked: str
+):
+    token, process_id = new_token(), ProcessId("proc-1")
+    async with UdsRunner.running(limits=LIMITS) as runner:
+        run = Commands(runner, root_at(tmp_path))
+        await runner.start(run.request(process_id, "sleep", f"3600.{token}"))
+        first = pid_of(runner)
+        os.kill(first, signal.SIGSTOP)
+        hurried = dataclasses.replace(LIMITS, process_start_ms=10)
+        monkeypatch.setattr(runner, "_terms", Terms(hurried, runner.facts.containment))
+        monkeypatch.setattr("codespace.runner.link.ANSWER_SECONDS", 0.2)
+        monkeypatch.setattr("codespace.runner.link._SECOND_LOOK_SECONDS", 0.1)
+        ask = run.start("true") if asked == "start" else runner.status(process_id)
+        with pytest.raises((RunnerLostError, CodeSpaceError)) as caught:
+            await ask
+        assert (caught.type is RunnerLostError) is (asked == "start")
+        assert not living(token)
+        monkeypatch.undo()
+        assert (await run.run("echo", "again")).text == "again\n"
+        assert pid_of(runner) != first
+    assert "the worker process does not answer" in caplog.text
 
 
 @both_containments
