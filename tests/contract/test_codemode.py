@@ -142,7 +142,7 @@ async def test_the_description_is_small_and_declares_the_tools(session: Session)
     listed = (await session.client.list_tools()).tools
     (described,) = [tool.description or "" for tool in listed if tool.name == "codemode"]
     assert len(described) < 12_000
-    own = [tool.name for tool in listed if not tool.name.startswith("codemode")]
+    own = [tool.name for tool in listed if not tool.name.startswith(("codemode", "work_"))]
     assert [name for name in own if f"{name}(" not in described] == []
 
 
@@ -263,7 +263,7 @@ async def test_a_script_reaches_another_workspace_as_its_client_does(
 
 
 async def test_codemode_itself_is_not_callable(space: Space) -> None:
-    for name in ("codemode", "codemode_status", "codemode_cancel"):
+    for name in ("codemode", "codemode_status", "codemode_cancel", "work_open", "work_finish"):
         reply = await space.script(f"await tools.{name}({{code: '1', run_id: 'x'}})")
         assert (reply["status"], reply["calls"]) == ("failed", NO_CALLS)
 

@@ -35,7 +35,7 @@ async def test_every_tool_says_what_it_can_change(session: Session) -> None:
     reading = {name for name, hint in hints.items() if hint and hint.read_only_hint}
     assert reading == {
         *("workspace_info", "read", "find", "grep", "operation_status"),
-        *("read_process", "process_status", "codemode_status"),
+        *("read_process", "process_status", "codemode_status", "steer_status"),
     }
     for tool in listed.tools:
         assert tool.description
@@ -56,11 +56,11 @@ def test_stdio_is_spoken_by_default_in_the_baseline_revision(tmp_path: Path, con
 
 
 @pytest.mark.requirement("transports.http-at-mcp")
-def test_http_is_served_at_mcp_and_nowhere_else(house: House) -> None:
+def test_mcp_is_served_at_one_address_and_nowhere_else(house: House) -> None:
     opened = http_request(house.url, headers=mcp_headers(), body=initialize_body())
     assert opened.status == 200
     assert opened.message()["result", "protocolVersion"] == "2025-11-25"
-    for path in ("/", "/mcp/x", "/inbox/works", "/healthz", "/mcpx"):
+    for path in ("/", "/mcp/x", "/inbox", "/inbox/mcp", "/healthz", "/mcpx"):
         assert http_request(house.url, path=path, headers=mcp_headers()).status == 404
 
 

@@ -29,6 +29,11 @@ TOOLS = [
     "codemode",
     "codemode_status",
     "codemode_cancel",
+    "work_open",
+    "steer_status",
+    "steer_claim_next",
+    "steer_complete",
+    "work_finish",
 ]
 COMMON = {
     "server",
