@@ -22,19 +22,18 @@ WAIT_DEFAULT_MS = 45_000
 WAIT_MAX_MS = 300_000
 
 DESCRIPTION = """\
-Run one JavaScript program that calls many tools, and get back only what it returns.
+Run one JavaScript program that calls many tools; get back only what it returns.
 
-Use it instead of single calls whenever you would call tools in a loop, pass results from one to
-another, or read more than you need to see: the program filters and joins, and only its value and
-what it printed reach you. `code` is the body of an async function: `return`, top-level `await`,
+Use it when you would call tools in a loop, pass results from one to another, or read more than
+you need to see: the program filters and joins, and only its value and what it printed reach you. `code` is the body of an async function: `return`, top-level `await`,
 `Promise.all`. Tools are `await tools.name({…})`; `workspace_id` may be left out. A refused call
 rejects with a ToolError (`code`, `message`, `details`). `text(value)` and `console.log` print;
 `args` is the input; `store(key, value)` and `load(key)` keep JSON between runs; `searchTools(text)`
-finds tools. There is no network, no file, no timer and no import but through tools. Plain
-JavaScript only, no TypeScript. With `work_id`, results have `coordination.pending_user_items`.
+finds tools. No network, files, timers or imports but through tools. Plain JavaScript, no TypeScript.
+With `work_id`, results have `coordination.pending_user_items`.
 
 Example: const {paths, truncated} = await tools.find({glob: "**/*.py", limit: 10000});
-if (truncated) console.warn("not all files were looked at");
+if (truncated) console.warn("not all files");
 const files = await Promise.all(paths.map(path => tools.read({path})));
 return files.filter(f => f.content.includes("NOTE")).map(f => f.path);
 
