@@ -142,7 +142,8 @@ async def test_the_description_is_small_and_declares_the_tools(session: Session)
     listed = (await session.client.list_tools()).tools
     (described,) = [tool.description or "" for tool in listed if tool.name == "codemode"]
     assert len(described) < 12_000
-    own = [tool.name for tool in listed if not tool.name.startswith(("codemode", "work_"))]
+    not_in_scripts = ("codemode", "work_", "approval_", "operation_resume")
+    own = [tool.name for tool in listed if not tool.name.startswith(not_in_scripts)]
     assert [name for name in own if f"{name}(" not in described] == []
 
 
@@ -263,7 +264,9 @@ async def test_a_script_reaches_another_workspace_as_its_client_does(
 
 
 async def test_codemode_itself_is_not_callable(space: Space) -> None:
-    for name in ("codemode", "codemode_status", "codemode_cancel", "work_open", "work_finish"):
+    runs = ("codemode", "codemode_status", "codemode_cancel")
+    confirmations = ("approval_create", "approval_resolve", "operation_resume")
+    for name in (*runs, "work_open", "work_finish", *confirmations):
         reply = await space.script(f"await tools.{name}({{code: '1', run_id: 'x'}})")
         assert (reply["status"], reply["calls"]) == ("failed", NO_CALLS)
 

@@ -24,13 +24,14 @@ WAIT_MAX_MS = 300_000
 DESCRIPTION = """\
 Run one JavaScript program that calls many tools; get back only what it returns.
 
-Use it when you would call tools in a loop, pass results from one to another, or read more than
-you need to see: the program filters and joins, and only its value and what it printed reach you. `code` is the body of an async function: `return`, top-level `await`,
-`Promise.all`. Tools are `await tools.name({…})`; `workspace_id` may be left out. A refused call
-rejects with a ToolError (`code`, `message`, `details`). `text(value)` and `console.log` print;
-`args` is the input; `store(key, value)` and `load(key)` keep JSON between runs; `searchTools(text)`
-finds tools. No network, files, timers or imports but through tools. Plain JavaScript, no TypeScript.
-With `work_id`, results have `coordination.pending_user_items`.
+Use it when you would call tools in a loop, pass results from one to another, or read more than you
+need to see: the program filters and joins, and only its value and what it printed reach you.
+`code` is the body of an async function: `return`, top-level `await`, `Promise.all`. Tools are
+`await tools.name({…})`; `workspace_id` may be left out. A refused call rejects with a ToolError
+(`code`, `message`, `details`). `text(value)` and `console.log` print; `args` is the input;
+`store(key, value)` and `load(key)` keep JSON between runs; `searchTools(text)` finds tools. No
+network, files, timers or imports but through tools. Plain JavaScript, no TypeScript. With
+`work_id`, results have `coordination.pending_user_items`.
 
 Example: const {paths, truncated} = await tools.find({glob: "**/*.py", limit: 10000});
 if (truncated) console.warn("not all files");
