@@ -1,7 +1,9 @@
 """Section 8: calls that wait for a confirmation, as a client sees them."""
 
 import json
+import os
 import sqlite3
+import sys
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass
@@ -10,11 +12,14 @@ from pathlib import Path
 from typing import cast
 
 import anyio
+import anyio.to_thread
 import pytest
 
+from codespace.adapters.client import connect_http
 from codespace.domain.errors import ErrorCode
 from contract.answers import Reply
 from contract.houses import over_http, over_stdio
+from contract.raw import http_request
 from contract.servers import serving, write_config
 from contract.session import Session, Space, held, v4a
 
@@ -455,3 +460,48 @@ async def test_a_restart_between_any_two_steps_changes_nothing(tmp_path: Path) -
     first = await call("operation_resume", None, approval_id=approval_id)
     assert (await call("operation_resume", None, approval_id=approval_id)).body == first.body
     assert (root / "made.txt").read_text(encoding="utf-8") == "made\n"
+
+
+@pytest.mark.requirement("approvals.operator-grants", "approvals.nothing-grants")
+async def test_only_who_has_the_token_grants_and_a_command_has_it_not(tmp_path: Path) -> None:
+    config, _ = build(tmp_path)
+    token = tmp_path / "token"
+    token.write_text("t0ken-of-the-operator", encoding="utf-8")
+    reader, writer = os.pipe()
+    os.write(writer, token.read_bytes())
+    os.close(writer)
+    token.unlink()
+    words = ("--config", str(config), "--http-token-file", f"/proc/{os.getpid()}/fd/{reader}")
+    with serving(tmp_path / "errors", *words) as server:
+        os.close(reader)
+        async with connect_http(server.url, token="t0ken-of-the-operator") as connection:
+            session = Session(connection.client)
+            reserved, off = (Space(session, name, tmp_path / name) for name in ("reserved", "off"))
+            approval_id = await hold(reserved, command="touch x")
+            address = f"{server.url.removesuffix('/mcp')}/inbox/approvals/{approval_id}"
+            body = json.dumps({"decision": "grant"}).encode()
+            program = (
+                "import urllib.request, urllib.error\n"
+                f"request = urllib.request.Request({address!r}, {body!r})\n"
+                "try:\n    print(urllib.request.urlopen(request).status)\n"
+                "except urllib.error.HTTPError as error:\n    print(error.code)\n"
+            )
+            off.write("grant.py", program)
+            ran = await off.call("bash", command=f"{sys.executable} grant.py; env")
+            assert ran.text("output").splitlines()[0] == "401"
+            assert "t0ken" not in ran.text("output")
+            pid = server.pid
+            seen = await off.call("bash", command=f"cat /proc/{pid}/environ /proc/{pid}/cmdline")
+            assert "t0ken" not in seen.text("output")
+            await not_resumed(reserved, ErrorCode.APPROVAL_CONFLICT, approval_id)
+            headers = {"authorization": "Bearer t0ken-of-the-operator"}
+            granted = await anyio.to_thread.run_sync(
+                lambda: http_request(
+                    address,
+                    method="POST",
+                    headers={**headers, "content-type": "application/json"},
+                    body=body,
+                )
+            )
+            assert granted.status == 200
+            assert (await resume(reserved, approval_id))["state"] == "consumed"

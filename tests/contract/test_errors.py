@@ -68,7 +68,7 @@ async def test_every_tools_schemas_are_flat_for_arguments_and_admit_errors_as_re
         "details": {},
         "operation_id": "op-1",
     }
-    assert len(listed.tools) == 16
+    assert len(listed.tools) == 24
     for tool in listed.tools:
         flat = cast("Json", tool.input_schema)
         assert flat["type"] == "object"
@@ -296,5 +296,8 @@ def test_the_codes_are_those_of_the_table_that_this_version_can_answer() -> None
         *("ADD_FILE_EXISTS", "MOVE_DESTINATION_EXISTS", "VERSION_CONFLICT"),
         *("OPERATION_KEY_CONFLICT", "OPERATION_NOT_FOUND", "INVALID_COMMAND"),
         *("PROCESS_SPAWN_FAILED", "PROCESS_NOT_FOUND", "PROCESS_EXITED", "NOT_A_TTY", "TIMEOUT"),
-        *("LIMIT_EXCEEDED", "RUN_NOT_FOUND", "RUN_CONFLICT", "INTERNAL"),
+        *("LIMIT_EXCEEDED", "APPROVAL_REQUIRED", "APPROVAL_NOT_FOUND", "APPROVAL_CONFLICT"),
+        *("APPROVAL_AMBIGUOUS", "WORK_NOT_FOUND", "WORK_CLOSED", "INTENT_NOT_FOUND"),
+        *("INTENT_ALREADY_CLAIMED", "INTENT_NOT_EDITABLE", "INTENT_REVISION_CONFLICT"),
+        *("RUN_NOT_FOUND", "RUN_CONFLICT", "INTERNAL"),
     ]

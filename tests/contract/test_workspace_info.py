@@ -26,9 +26,17 @@ TOOLS = [
     "process_resize",
     "terminate_process",
     "bash",
+    "approval_create",
+    "approval_resolve",
+    "operation_resume",
     "codemode",
     "codemode_status",
     "codemode_cancel",
+    "work_open",
+    "steer_status",
+    "steer_claim_next",
+    "steer_complete",
+    "work_finish",
 ]
 COMMON = {
     "server",
