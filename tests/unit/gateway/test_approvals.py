@@ -2,12 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import pytest
+from sqlalchemy import Connection
 
 from codespace.domain.approval import Approval, HeldOutcome, Resolver, Step
 from codespace.domain.errors import CodeSpaceError, ErrorCode
@@ -17,7 +19,7 @@ from codespace.domain.workspace import Approvals as Wanted
 from codespace.domain.workspace import Profile
 from codespace.gateway.approvals import Resumed
 from codespace.store.approvals import Holds, Moved
-from codespace.store.engine import StoreError
+from codespace.store.engine import Store, StoreError
 from doubles.held_world import HeldWorld, held_world
 from doubles.patch_world import DEMO, add, patch, update
 
@@ -533,3 +535,27 @@ async def test_held_arguments_are_gone_from_the_database_after_the_end(
         connection.execute("SELECT 1")
     world.holds.store.close()
     assert b"hunter2" not in (tmp_path / "ledger.db").read_bytes()
+
+
+class CountingStore(Store):
+    """A store that counts the writes which wait for the disk."""
+
+    waits = 0
+
+    @contextmanager
+    def write(self, *, synced: bool = True) -> Generator[Connection]:
+        self.waits += synced
+        with super().write(synced=synced) as connection:
+            yield connection
+
+
+async def test_a_hold_a_grant_and_a_resume_wait_for_the_disk_three_times(
+    world: HeldWorld, tmp_path: Path
+) -> None:
+    with closing(CountingStore(str(tmp_path / "counted.db"))) as store:
+        world.holds = Holds(store)
+        world.start()
+        approval_id = await world.granted()
+        await resumed(world, approval_id)
+        await resumed(world, approval_id)
+        assert store.waits == 3
