@@ -45,6 +45,9 @@ TOOLS = (
     "process_resize",
     "terminate_process",
     "bash",
+    "approval_create",
+    "approval_resolve",
+    "operation_resume",
     "codemode",
     "codemode_status",
     "codemode_cancel",
@@ -66,6 +69,7 @@ class Target:
     root: Path
     processes: tuple[str, ...]
     runs: tuple[str, ...]
+    holds: tuple[str, ...]
 
     def call(self, tool: str, given: Json) -> Json:
         """Call a tool, hold the answer to the contract, and return its body."""
@@ -74,7 +78,8 @@ class Target:
         json.dumps(dict(outcome.body), ensure_ascii=False, allow_nan=False).encode()
         if outcome.is_error:
             assert ErrorCode(str(outcome.body["code"])) is not ErrorCode.INTERNAL, outcome.body
-            assert set(outcome.body) <= {"code", "message", "details", "operation_id"}
+            ids = {"operation_id", "approval_id"}
+            assert set(outcome.body) <= {"code", "message", "details", *ids}
         if outcome.is_error or tool != "apply_patch" or outcome.body["status"] != "applied":
             assert picture(self.root) == before
         return outcome.body
@@ -94,6 +99,10 @@ class Target:
             "timeout_ms": st.integers(1, 300),
             "run_key": st.sampled_from(["k", "\ud800", "\0", "k" * 200]) | st.none(),
             "run_id": st.sampled_from([*self.runs, "run-none", "", "\ud800"]),
+            "approval_id": st.sampled_from([*self.holds, "appr-none", "", "\ud800"]),
+            "tool": st.sampled_from(
+                ["apply_patch", "bash", "read", "approval_create", "", "\ud800"]
+            ),
             "command": ARGVS if tool == "exec_command" else SHELL_TEXTS,
             "operation_key": st.sampled_from(["k", "l", "\ud800", "\0", "k" * 200]) | st.none(),
             "expected_versions": st.dictionaries(
@@ -163,7 +172,8 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Generator[Target]:
     ):
         run = portal.call(gateway.call, "codemode", {"code": "1", "workspace_id": "default"})
         processes = tuple(_processes(portal, gateway))
-        yield Target(portal, gateway, root, processes, (str(run["run_id"]),))
+        holds = tuple(_holds(portal, gateway))
+        yield Target(portal, gateway, root, processes, (str(run["run_id"]),), holds)
 
 
 def _processes(portal: BlockingPortal, gateway: Gateway) -> Generator[str]:
@@ -177,6 +187,20 @@ def _processes(portal: BlockingPortal, gateway: Gateway) -> Generator[str]:
         {"workspace_id": "busy", "command": ["cat"], "tty": True},
     )
     yield str(living["process_id"])
+
+
+def _holds(portal: BlockingPortal, gateway: Gateway) -> Generator[str]:
+    for decision in (None, "grant", "deny"):
+        held = {"workspace_id": "default", "command": f"echo {decision}"}
+        made = portal.call(gateway.call, "approval_create", {"tool": "bash", "arguments": held})
+        approval_id = str(made["approval_id"])
+        if decision is not None:
+            portal.call(
+                gateway.call,
+                "approval_resolve",
+                {"approval_id": approval_id, "decision": decision},
+            )
+        yield approval_id
 
 
 @pytest.mark.parametrize("tool", TOOLS)
