@@ -103,8 +103,8 @@ def fitting(schema: Json) -> st.SearchStrategy[object]:
         items = fitting(cast("Json", schema["items"])) if "items" in schema else JUNK
         return st.lists(items, max_size=5).map(list[object])
     if kind == "object":
-        inner = cast("Json | None", schema.get("additionalProperties"))
-        items = JUNK if inner is None else fitting(inner)
+        inner = schema.get("additionalProperties")
+        items = fitting(cast("Json", inner)) if isinstance(inner, dict) else JUNK
         return st.dictionaries(st.sampled_from(PATHS), items, max_size=3).map(dict[str, object])
     if kind == "null":
         return st.none()

@@ -37,8 +37,12 @@ ROUTES = 9
 
 
 NAMES = st.lists(st.text("abc", max_size=3), max_size=4)
-BODIES = st.dictionaries(st.sampled_from(FIELDS), WORDS | NUMBERS | NAMES | ANY, max_size=4) | ANY
-"""Near to what is taken, and nothing like it."""
+GOOD = st.fixed_dictionaries({"body": st.text(min_size=1, max_size=9)}) | st.fixed_dictionaries(
+    {"revision": st.integers(1, 3)}
+)
+NEAR = st.dictionaries(st.sampled_from(FIELDS), WORDS | NUMBERS | NAMES | ANY, max_size=4)
+BODIES = GOOD | NEAR | ANY
+"""What is taken, near to it, and nothing like it."""
 
 
 def test_every_answer_is_one_that_the_description_has(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from commands import Command
         ["serve", "--http-port", "70000"],
         ["serve", "--max-processes", "0"],
         ["serve", "--log-level", "LOUD"],
-        ["serve", "--runner", "uds"],
+        ["serve", "--runner", "elsewhere"],
         ["serve", "/no/such/place"],
         ["serve", "--config", "/no/such/file.json"],
         ["serve", "--http-token-file", "/no/such/file"],
