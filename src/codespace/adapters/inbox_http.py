@@ -4,9 +4,7 @@ It stands inside the guard of `http_app`, which has judged Host, Origin and toke
 """
 
 import json
-import logging
 import re
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qs
@@ -20,8 +18,7 @@ from codespace.adapters.inbox_routes import Asked, Given, Route, by_path
 from codespace.domain.errors import CodeSpaceError, ErrorCode
 from codespace.domain.tool import Json, Params, invalid_argument
 from codespace.domain.unicode_text import broken_text
-
-log = logging.getLogger(__name__)
+from codespace.gateway.dispatch import internal
 
 OPENAPI_PATH = "/inbox/openapi.json"
 QUERY_MAX_CHARS = 2_000
@@ -74,7 +71,7 @@ class InboxApp:
         except CodeSpaceError as error:
             answer = _told(_STATUS.get(error.code, CONFLICT), error.body())
         except Exception:  # noqa: BLE001 -- a bug becomes an answer, as in the dispatcher
-            answer = _told(500, _internal().body())
+            answer = _told(500, internal("inbox failed").body())
         headers = {
             "content-type": "application/json",
             "content-length": str(len(answer.content)),
@@ -214,12 +211,3 @@ def _json(given: Given) -> Json:
 def _told(status: int, body: Json, headers: Mapping[str, str] | None = None) -> _Answer:
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
     return _Answer(status, text.encode("utf-8", "replace"), headers or {})
-
-
-def _internal() -> CodeSpaceError:
-    reference = secrets.token_hex(6)
-    log.error("inbox failed reference=%s", reference, exc_info=True)  # noqa: LOG014 -- called where the bug is caught
-    return CodeSpaceError(
-        ErrorCode.INTERNAL,
-        f"The gateway failed in a way that it should not; its log has the reference {reference}.",
-    )

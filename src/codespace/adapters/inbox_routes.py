@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeVar
+from typing import TypeVar
 
 from codespace.adapters.inbox_models import (
     ApprovalList,
@@ -26,35 +26,9 @@ from codespace.domain.ids import ApprovalId, IntentId, WorkId, WorkspaceId
 from codespace.domain.tool import Json, Params, Result
 from codespace.domain.work import Delivery, IntentKind
 from codespace.gateway.approval_views import ApprovalDetail, ApprovalView
+from codespace.gateway.approvals import Approvals
 from codespace.gateway.stops import Stops
 from codespace.gateway.works import Wish, Works
-
-
-class ApprovalDesk(Protocol):
-    """The held calls, as the operator sees and resolves them."""
-
-    async def listed(self, workspace_id: WorkspaceId | None) -> list[ApprovalView]:
-        """Return the holds, of one workspace or of all."""
-        ...
-
-    async def shown(self, approval_id: ApprovalId) -> ApprovalDetail:
-        """Return one hold with what the call would do.
-
-        Raises:
-            CodeSpaceError: APPROVAL_NOT_FOUND.
-        """
-        ...
-
-    async def resolve(
-        self, approval_id: ApprovalId, decision: Literal["grant", "deny"], *, by: Resolver
-    ) -> ApprovalView:
-        """Grant or deny a hold.
-
-        Raises:
-            CodeSpaceError: APPROVAL_NOT_FOUND, APPROVAL_CONFLICT, or UNAUTHORIZED where nobody
-                can be told from the operator.
-        """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,19 +214,19 @@ class Inbox:
         return StopResult(killed=stopped.killed, intent=intent_view(stopped.notice))
 
 
-def approval_routes(desk: ApprovalDesk) -> list[Route]:
+def approval_routes(approvals: Approvals) -> list[Route]:
     """Return the routes of held calls."""
 
     async def listed(asked: Asked) -> ApprovalList:
         workspace_id = None if asked.query is None else WorkspaceId(asked.query)
-        return ApprovalList(approvals=await desk.listed(workspace_id))
+        return ApprovalList(approvals=await approvals.listed(workspace_id))
 
     async def shown(asked: Asked) -> ApprovalDetail:
-        return await desk.shown(ApprovalId(asked.id))
+        return await approvals.shown(ApprovalId(asked.id))
 
     async def resolve(asked: Asked) -> ApprovalView:
         decision = asked.has(Decision).decision
-        return await desk.resolve(ApprovalId(asked.id), decision, by=Resolver.OPERATOR)
+        return await approvals.resolve(ApprovalId(asked.id), decision, by=Resolver.OPERATOR)
 
     address = "/inbox/approvals/{id}"
     return [

@@ -168,7 +168,7 @@ class Dispatcher:
         except CodeSpaceError as error:
             outcome = Outcome(error.body(), is_error=True)
         except Exception:  # noqa: BLE001 -- the one place where a bug becomes an answer
-            outcome = Outcome(_internal(name).body(), is_error=True)
+            outcome = Outcome(internal(f"call failed tool={name}").body(), is_error=True)
         if log.isEnabledFor(logging.INFO):
             log.info(
                 "call tool=%s outcome=%s ms=%.1f",
@@ -200,9 +200,13 @@ def workspace_not_found(workspace_id: WorkspaceId) -> CodeSpaceError:
     )
 
 
-def _internal(name: str) -> CodeSpaceError:
+def internal(what: str) -> CodeSpaceError:
+    """Log the bug that is being handled, and return the error that tells nothing of it.
+
+    `what` says what failed, for the log.
+    """
     reference = secrets.token_hex(6)
-    log.error("call failed tool=%s reference=%s", name, reference, exc_info=True)  # noqa: LOG014 -- called where the bug is caught
+    log.error("%s reference=%s", what, reference, exc_info=True)  # noqa: LOG014 -- called where the bug is caught
     return CodeSpaceError(
         ErrorCode.INTERNAL,
         f"The gateway failed in a way that it should not; its log has the reference {reference}.",
